@@ -279,7 +279,7 @@ impl Host {
 
 /// What the bounds of dispatch have done in an engine's life.
 pub fn count_pressure(sim: &Sim, engine: &Engine) {
-    let Pressure { places_kept, overflows } = engine.pressure();
+    let Pressure { places_kept, overflows } = engine.health().pressure();
     sim.tally.add("polls that kept a place", places_kept);
     sim.tally.add("ready runs that did not fit", overflows);
 }

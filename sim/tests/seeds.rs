@@ -6,8 +6,8 @@ use std::ops::Range;
 use interlock_sim::{Counts, Fault, run_seed};
 
 /// Each chunk is a test, so that they run side by side.
-const CHUNKS: u64 = 8;
-const SEEDS: u64 = 800;
+const CHUNKS: u64 = 4;
+const SEEDS: u64 = 400;
 
 fn number(name: &str) -> Option<u64> {
     let text = std::env::var(name).ok()?;
@@ -128,8 +128,4 @@ chunks! {
     seeds_1 = 1,
     seeds_2 = 2,
     seeds_3 = 3,
-    seeds_4 = 4,
-    seeds_5 = 5,
-    seeds_6 = 6,
-    seeds_7 = 7,
 }

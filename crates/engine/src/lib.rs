@@ -18,6 +18,7 @@ pub mod error;
 pub mod evaluator;
 mod execute;
 pub mod feed;
+mod health;
 pub mod ids;
 pub mod loops;
 mod missed;
@@ -45,7 +46,7 @@ use interlock_core::planted::{Bug, is_planted};
 use interlock_core::rejection::Rejection;
 use interlock_core::time::{Millis, Timestamp};
 use interlock_outbound::Outbound;
-use interlock_store::{Installation, SignIn, Store, StoreHealth, TenantStore};
+use interlock_store::{Installation, SignIn, Store, TenantStore};
 use interlock_workflow::expression::budget::Budget;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -192,20 +193,6 @@ impl Engine {
         self.0.store.installation()
     }
 
-    /// How the store is.
-    pub fn store_health(&self) -> StoreHealth {
-        self.0.store.health()
-    }
-
-    pub fn counters(&self) -> &counters::Counters {
-        &self.0.counters
-    }
-
-    /// How often the bounds of dispatch have mattered since the engine was opened.
-    pub fn pressure(&self) -> dispatch::Pressure {
-        self.0.dispatch.pressure()
-    }
-
     /// A fresh id from the engine's own source.
     pub fn fresh_id(&self) -> uuid::Uuid {
         self.0.options.ids.fresh()
@@ -231,16 +218,6 @@ impl Engine {
     ) -> Result<T, EngineError> {
         let refused = |error: StepError| Rejection::InvalidInput { what: error.message };
         self.0.evaluator.for_run(tenant, work).await.map_err(|error| refused(error).into())
-    }
-
-    /// How the loops are doing.
-    pub fn loop_health(&self) -> Vec<loops::supervise::LoopHealth> {
-        self.0.loops.health()
-    }
-
-    /// Evaluations that still run though nobody waits for them any more.
-    pub fn abandoned_evaluations(&self) -> usize {
-        self.0.evaluator.abandoned()
     }
 
     /// The client for calls to the outside, where the engine was given one.

@@ -47,4 +47,6 @@ parts! {
     Audit, audit;
     /// Tenants and whether they are enabled.
     Tenants, tenants;
+    /// How the engine is doing.
+    EngineHealth, health;
 }

@@ -143,7 +143,7 @@ impl SetAside {
         }
     }
 
-    fn list(&self) -> Vec<ItemSetAside> {
+    pub(crate) fn list(&self) -> Vec<ItemSetAside> {
         self.items().values().cloned().collect()
     }
 }
@@ -157,11 +157,6 @@ pub(crate) enum Worked {
 }
 
 impl Engine {
-    /// What this server cannot work on.
-    pub fn set_aside(&self) -> Vec<ItemSetAside> {
-        self.0.set_aside.list()
-    }
-
     /// Works on one of many. What is wrong with this one alone, a panic too, sets it aside; what is wrong with the
     /// store, and so with all of them, is the caller's to deal with.
     pub(crate) fn one_of_many<'a>(

@@ -228,7 +228,7 @@ impl<'a> Keep<'a> {
         let Some(request) = &self.request else { return Ok(None) };
         let kept = KeptAnswer::of(made)?.without(made.shown_once)?;
         let kept = Json::of(&kept).map_err(|error| unreadable(&error))?;
-        Ok(Some(self.state.engine().requests().answer_of(request, kept)))
+        Ok(Some(self.state.requests().answer_of(request, kept)))
     }
 }
 
@@ -258,7 +258,7 @@ impl Keyed<'_> {
                     Ok((kept, _)) => Json::of(kept).map_err(|error| error.to_string()),
                     Err(error) => Err(error.code().to_owned()),
                 };
-                self.state.engine().requests().finish_once(&request, record).await?;
+                self.state.requests().finish_once(&request, record).await?;
                 answered.map(|(_, answer)| respond(answer, false))
             }
         }
@@ -272,7 +272,7 @@ impl Keyed<'_> {
                 biased;
                 done = &mut work => return done,
                 () = sleep(IDEMPOTENCY_RENEW_EVERY.as_duration()) => {
-                    if let Err(error) = self.state.engine().requests().renew_once(request).await {
+                    if let Err(error) = self.state.requests().renew_once(request).await {
                         tracing::debug!(%error, "the key of a request could not be renewed");
                     }
                 }
@@ -284,7 +284,7 @@ impl Keyed<'_> {
         let patience = patience(self.headers);
         let until = patience.map(|patience| Instant::now() + patience);
         loop {
-            match self.state.engine().requests().begin_once(request).await {
+            match self.state.requests().begin_once(request).await {
                 Ok(Once::Begin) => {
                     self.count(Hit::New);
                     return Ok(Begun::Begin);

@@ -7,9 +7,11 @@ use std::time::Duration;
 use axum::http::{Method, StatusCode};
 use interlock_core::limits::ORPHANED_AFTER;
 use interlock_core::state::RunState;
+use interlock_core::time::Timestamp;
+use interlock_engine::EngineError;
 use interlock_engine::counters::DURATION_BOUNDS_MS;
 use interlock_engine::loops::supervise::LoopHealth;
-use interlock_engine::{Engine, EngineError};
+use interlock_engine::parts::EngineHealth;
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeLabelSet, NoLabelSet};
@@ -116,7 +118,7 @@ impl Metrics {
     }
 
     /// The numbers as OpenMetrics text: of this process, and, where `with_runs`, of the runs of all tenants.
-    pub async fn text(&self, engine: &Engine, with_runs: bool) -> Result<String, ApiError> {
+    pub async fn text(&self, health: &EngineHealth, now: Timestamp, with_runs: bool) -> Result<String, ApiError> {
         let mut registry = Registry::with_prefix("interlock");
         registry.register("http_requests", "Answered requests.", self.requests.clone());
         let about = "Time from a request's head to its answer's head; reads that wait for news wait.";
@@ -128,12 +130,12 @@ impl Metrics {
         );
         if with_runs {
             registry.register_collector(Box::new(OfRuns {
-                live: self.live(engine).await?,
-                transitions: engine.counters().transitions(),
-                durations: engine.counters().durations(),
-                loops: engine.loop_health(),
-                set_aside: engine.set_aside().len() as u64,
-                output_refused: engine.counters().outputs_refused(),
+                live: self.live(health, now).await?,
+                transitions: health.counters().transitions(),
+                durations: health.counters().durations(),
+                loops: health.loops(),
+                set_aside: health.set_aside().len() as u64,
+                output_refused: health.counters().outputs_refused(),
             }));
         }
         let mut text = String::new();
@@ -142,15 +144,15 @@ impl Metrics {
         Ok(text)
     }
 
-    async fn live(&self, engine: &Engine) -> Result<Live, ApiError> {
+    async fn live(&self, health: &EngineHealth, now: Timestamp) -> Result<Live, ApiError> {
         let mut kept = self.live.lock().await;
         if let Some((at, counts)) = &*kept
             && at.elapsed() < LIVE_KEPT
         {
             return Ok(counts.clone());
         }
-        let by_state = engine.store_health().live_by_state().await?;
-        let orphaned = engine.store_health().orphans(engine.now() - ORPHANED_AFTER).await?;
+        let by_state = health.store().live_by_state().await?;
+        let orphaned = health.store().orphans(now - ORPHANED_AFTER).await?;
         let counts = Live { by_state, orphaned };
         *kept = Some((Instant::now(), counts.clone()));
         Ok(counts)

@@ -34,7 +34,7 @@ fn request_id(state: &AppState, request: &Request) -> HeaderValue {
         !value.is_empty() && value.len() <= REQUEST_ID_BYTES_MAX && value.as_bytes().iter().all(visible)
     });
     given.cloned().unwrap_or_else(|| {
-        let id = state.engine().fresh_id().simple().to_string();
+        let id = state.fresh_id().simple().to_string();
         HeaderValue::try_from(id).unwrap_or_else(|_| HeaderValue::from_static("none"))
     })
 }

@@ -234,7 +234,7 @@ impl FromRequestParts<AppState> for OfSession {
         let id = named_in_path(parts, state, "session").await?;
         let session = id.parse().map_err(|_| EngineError::SessionGone)?;
         let caller = Caller::from_request_parts(parts, state).await?;
-        state.engine().workers().check_reporter(caller.session_owner(), session).await?;
+        state.workers().check_reporter(caller.session_owner(), session).await?;
         Ok(Self(session))
     }
 }
@@ -274,7 +274,7 @@ impl FromRequestParts<AppState> for OfSchedule {
         let named = named_in_path(parts, state, "schedule").await?;
         let caller = Caller::from_request_parts(parts, state).await?;
         if caller.workspace.is_some() {
-            let row = state.engine().schedules().get(caller.tenant, &named).await?;
+            let row = state.schedules().get(caller.tenant, &named).await?;
             if !caller.sees(Some(&row.spec.workspace)) {
                 return Err(EngineError::UnknownSchedule { name: named.chars().take(80).collect() }.into());
             }

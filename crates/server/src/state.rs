@@ -5,10 +5,15 @@ use std::sync::Arc;
 
 use axum::http::{HeaderMap, header};
 use interlock_core::ids::TenantId;
-use interlock_engine::Engine;
-use interlock_store::TenantStore;
+use interlock_core::json::Json;
+use interlock_core::time::{Millis, Timestamp};
+use interlock_engine::payloads::Payloads;
+use interlock_engine::{Engine, EngineError, parts};
+use interlock_store::{Installation, SignIn, TenantStore};
+use interlock_workflow::expression::budget::Budget;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
 
 use crate::api_error::ApiError;
 use crate::body::Unfinished;
@@ -22,6 +27,37 @@ use crate::tls::{Tls, WorkerIssuer};
 
 /// Presses in Slack that are worked on at once.
 const SLACK_PRESSES_MAX: usize = 64;
+
+/// A route takes the part of the engine that it needs; the engine itself is nobody's.
+macro_rules! hands_out {
+    ($($accessor:ident: $part:ty,)+) => {
+        impl AppState {
+            $(
+                pub(crate) fn $accessor(&self) -> $part {
+                    self.0.engine.$accessor()
+                }
+            )+
+        }
+    };
+}
+
+hands_out! {
+    runs: parts::Runs,
+    workers: parts::Workers,
+    workflows: parts::Workflows,
+    policies: parts::Policies,
+    signals: parts::Signals,
+    schedules: parts::Schedules,
+    webhooks: parts::Webhooks,
+    slack: parts::Slack,
+    requests: parts::Requests,
+    events: parts::Events,
+    audit: parts::Audit,
+    tenants: parts::Tenants,
+    health: parts::EngineHealth,
+    sign_in: SignIn,
+    installation: Installation,
+}
 
 #[derive(Clone)]
 pub struct AppState(Arc<SharedState>);
@@ -71,8 +107,41 @@ impl AppState {
         }))
     }
 
-    pub fn engine(&self) -> &Engine {
-        &self.0.engine
+    pub fn now(&self) -> Timestamp {
+        self.0.engine.now()
+    }
+
+    pub(crate) fn fresh_id(&self) -> Uuid {
+        self.0.engine.fresh_id()
+    }
+
+    /// What a new row is known by: its id, and since when it is there.
+    pub(crate) fn fresh(&self) -> (Uuid, Timestamp) {
+        (self.fresh_id(), self.now())
+    }
+
+    /// Evaluates texts of users for a request, off the async threads and within its budget.
+    pub(crate) async fn evaluate<T: Send + 'static>(
+        &self,
+        tenant: TenantId,
+        work: impl FnOnce(&Budget) -> T + Send + 'static,
+    ) -> Result<T, EngineError> {
+        self.0.engine.evaluate(tenant, work).await
+    }
+
+    /// Where payloads are kept that are too long for the database.
+    pub(crate) fn payloads(&self) -> Option<&Payloads> {
+        self.0.engine.payloads()
+    }
+
+    /// A payload itself, wherever it is kept.
+    pub(crate) async fn at_hand(&self, tenant: TenantId, json: Json) -> Result<Json, EngineError> {
+        self.0.engine.at_hand(tenant, json).await
+    }
+
+    /// How long a worker session lives without a renewal.
+    pub(crate) fn session_lease(&self) -> Millis {
+        self.0.engine.session_lease()
     }
 
     /// The tenant of people who sign in without naming one.
@@ -94,13 +163,13 @@ impl AppState {
 
     /// A tenant's part of the store: the database itself hides all others' rows, where it can.
     pub fn for_tenant(&self, tenant: TenantId) -> TenantStore {
-        self.engine().for_tenant(tenant)
+        self.0.engine.for_tenant(tenant)
     }
 
     /// The tenant of this name; the default one if none is named. `None` if there is no such tenant.
     pub async fn tenant_named(&self, name: Option<&str>) -> Result<Option<TenantId>, ApiError> {
         let Some(name) = name else { return Ok(Some(self.default_tenant())) };
-        Ok(self.engine().sign_in().tenant_named(name).await?)
+        Ok(self.sign_in().tenant_named(name).await?)
     }
 
     /// Who vouches for people, if anybody does.

@@ -141,7 +141,7 @@ impl GuardedRequest {
         self.check_secrets()?;
         let row = state.for_tenant(caller.tenant).change(id).await?;
         let row = row.ok_or_else(|| ApiError::unknown("change", &id.to_string()))?;
-        let now = state.engine().now();
+        let now = state.now();
         let refused = |why: &str| ApiError::new(StatusCode::CONFLICT, "CHANGE_NOT_USABLE", format!("{id} {why}"));
         if row.asked_by != caller.name() {
             return Err(refused("was asked for by somebody else, and only they carry it out"));
@@ -167,7 +167,7 @@ impl GuardedRequest {
     async fn keep(&self, state: &AppState, caller: &Caller, subject: Subject) -> Result<ApiError, ApiError> {
         self.check_secrets()?;
         let store = state.for_tenant(caller.tenant);
-        let (now, name) = (state.engine().now(), caller.name());
+        let (now, name) = (state.now(), caller.name());
         if let Some(row) = store.change_asked(self.hash, &name, now).await? {
             return Ok(needs_second_key(row.id));
         }
@@ -176,7 +176,7 @@ impl GuardedRequest {
         excluded.extend(caller.makers());
         let row = ChangeRow {
             tenant: caller.tenant,
-            id: ChangeId(state.engine().fresh_id()),
+            id: ChangeId(state.fresh_id()),
             subject: subject.as_str().to_owned(),
             method: self.method.to_owned(),
             path: self.path.clone(),

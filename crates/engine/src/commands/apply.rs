@@ -109,6 +109,7 @@ impl Workflows {
             }
             let created = latest.as_ref().is_none_or(|latest| latest.source_hash != source_hash);
             if created {
+                self.0.schedules().check_room_of(tenant, &checked.definition).await?;
                 let number = latest.map_or(1, |latest| latest.latest_version + 1);
                 let plan = EncodedPlan::new(checked.plan(number)).map_err(EngineError::from)?;
                 let version = WorkflowVersionRow {

@@ -6,7 +6,7 @@ use interlock_core::time::Millis;
 use interlock_core::trigger::Origin;
 use interlock_core::trigger::schedule::{CATCH_UP_DEFAULT, DstPolicy, Overlap};
 use interlock_store::{ScheduleRow, ScheduleSpec};
-use interlock_workflow::definition::Schedule;
+use interlock_workflow::definition::{Definition, Schedule};
 
 use super::NextLook;
 use crate::Engine;
@@ -49,6 +49,15 @@ async fn follow(engine: &Engine, tenant: TenantId, workflow: &str) -> Result<(),
 }
 
 impl Schedules {
+    /// Refuses a version of a workflow whose schedules would be too many, before it is stored.
+    pub(crate) async fn check_room_of(&self, tenant: TenantId, definition: &Definition) -> Result<(), EngineError> {
+        let wanted = definition.on.as_ref().map_or(0, |on| on.schedule.0.len());
+        if wanted == 0 {
+            return Ok(());
+        }
+        self.check_room(tenant, wanted, |row| !is_of(row, &definition.name.0)).await
+    }
+
     /// Brings the schedules of a workflow to what its newest version says.
     pub(crate) async fn follow_schedules(
         &self,
@@ -92,9 +101,7 @@ impl Schedules {
             let page = self.0.0.store.schedules(tenant, &after, PAGE).await?;
             let full = page.len() == PAGE;
             after = page.last().map(|row| row.spec.name.clone()).unwrap_or_default();
-            found.extend(
-                page.into_iter().filter(|row| row.spec.origin == Origin::Workflow && row.spec.workflow == workflow),
-            );
+            found.extend(page.into_iter().filter(|row| is_of(row, workflow)));
             if !full {
                 return Ok(found);
             }
@@ -125,6 +132,11 @@ impl Schedules {
         .await
         .map(|_| ())
     }
+}
+
+/// Whether a schedule stands in the file of a workflow.
+fn is_of(row: &ScheduleRow, workflow: &str) -> bool {
+    row.spec.origin == Origin::Workflow && row.spec.workflow == workflow
 }
 
 /// What a schedule says once it follows its file.

@@ -64,11 +64,23 @@ impl Schedules {
                 Ok::<_, EngineError>(row)
             })
             .await??;
-        if self.0.0.store.schedules(tenant, "", limits::SCHEDULES_MAX).await?.len() == limits::SCHEDULES_MAX {
+        self.check_room(tenant, 1, |_| true).await?;
+        Ok(row)
+    }
+
+    /// Refuses more schedules than a tenant may have. `stays` says which of those that are there will be there then too.
+    pub(super) async fn check_room(
+        &self,
+        tenant: TenantId,
+        more: usize,
+        stays: impl Fn(&ScheduleRow) -> bool,
+    ) -> Result<(), EngineError> {
+        let rows = self.0.0.store.schedules(tenant, "", limits::SCHEDULES_MAX).await?;
+        if rows.iter().filter(|row| stays(row)).count() + more > limits::SCHEDULES_MAX {
             let what = format!("a tenant has at most {} schedules; remove one first", limits::SCHEDULES_MAX);
             return Err(Rejection::InvalidInput { what }.into());
         }
-        Ok(row)
+        Ok(())
     }
 
     /// Stores a schedule, with the answer to the request that asks for it.

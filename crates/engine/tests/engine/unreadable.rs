@@ -46,7 +46,7 @@ async fn restarted(database: &Database, engine: Engine) -> Engine {
 
 /// How often the run was tried; zero while it is not set aside.
 fn tries(engine: &Engine, tenant: TenantId, run: RunId) -> u32 {
-    let aside = engine.set_aside();
+    let aside = engine.health().set_aside();
     aside.iter().find(|aside| aside.tenant == tenant && aside.item == Item::Run(run)).map_or(0, |aside| aside.tries)
 }
 
@@ -91,7 +91,7 @@ on_both! {
         // Once somebody has mended it, it goes on by itself.
         change(database, runs[0], MENDED).await;
         assert_eq!(ends(&engine, tenant, runs[0]).await, RunState::Succeeded);
-        assert_eq!(engine.set_aside(), []);
+        assert_eq!(engine.health().set_aside(), []);
         stop(engine).await;
     }
 

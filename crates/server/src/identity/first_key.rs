@@ -39,7 +39,7 @@ pub async fn bootstrap(
     let text = in_file(path)?;
     let mut new = NewKey::new(tenant, "bootstrap", admin());
     new.installation = true;
-    let key = new.row(engine, secret, &text, None);
+    let key = new.row((engine.fresh_id(), engine.now()), secret, &text, None);
     let note = engine.note_of(tenant, created(&key));
     Ok(engine.installation().add_first_key(key, note).await.map_err(EngineError::from)?)
 }
@@ -62,7 +62,7 @@ pub async fn local(
             None => {
                 let mut new = NewKey::new(tenant, "local", admin().with(Role::Worker));
                 new.installation = true;
-                let mut key = new.row(engine, secret, &text, None);
+                let mut key = new.row((engine.fresh_id(), engine.now()), secret, &text, None);
                 key.id = id_of(hash);
                 key.client = key.id.to_string();
                 let what = created(&key);

@@ -38,7 +38,7 @@ impl Matter {
     /// Refuses the word of an account that has just been made or changed, whichever way it comes.
     pub async fn check(&self, state: &AppState, name: &str) -> Result<(), ApiError> {
         let Some(user) = state.for_tenant(self.tenant).user_named(name).await? else { return Ok(()) };
-        let changes = changed_lately(&user, state.engine().now());
+        let changes = changed_lately(&user, state.now());
         let Some(last) = changes.iter().map(|change| change.at).max() else { return Ok(()) };
         if self.one_of_two && last >= settled_from(state, self.tenant).await? {
             return Err(refused(format!(
@@ -80,7 +80,7 @@ impl Matter {
                 let maker = store.key(key).await?.and_then(|key| key.created_by);
                 open.extend(maker.map(|by| AccessChange { at, by }));
             } else if let Some(user) = store.user_named(&by).await? {
-                open.extend(changed_lately(&user, state.engine().now()));
+                open.extend(changed_lately(&user, state.now()));
             }
         }
         Ok(())
@@ -91,7 +91,7 @@ impl Matter {
 /// not decide: whoever links an account to a Slack user, or gives the secret with which Slack signs, could vote as others.
 pub async fn check_link(state: &AppState, caller: &Caller, run: &Run, vote: LinkedVote) -> Result<(), ApiError> {
     let Via::Slack { proof, .. } = &caller.via else { return Ok(()) };
-    let (person, now) = (caller.as_voter()?, state.engine().now());
+    let (person, now) = (caller.as_voter()?, state.now());
     let ways = [
         ("your Slack account was linked", proof.linked_at, Some(proof.linked_by.as_str())),
         (
@@ -129,7 +129,7 @@ pub async fn is_excluded(state: &AppState, run: &Run, person: &str) -> Result<bo
 }
 
 async fn excluded(state: &AppState, run: &Run) -> Result<BTreeSet<String>, ApiError> {
-    let author = state.engine().runs().version_author(run.tenant, run).await?;
+    let author = state.runs().version_author(run.tenant, run).await?;
     let approvals = state.for_tenant(run.tenant).approvals_of(run.id).await?;
     let mut excluded: BTreeSet<String> = approvals.into_iter().flat_map(|row| row.excluded).collect();
     excluded.extend(run.header.started_by.clone());

@@ -7,6 +7,7 @@ use interlock_engine::audit::{Actor, Happening};
 use interlock_engine::{Engine, EngineError};
 use interlock_store::{AddKey, KeyRow};
 use serde_json::json;
+use uuid::Uuid;
 
 use super::key::KeyText;
 use super::note;
@@ -42,8 +43,14 @@ impl NewKey {
     }
 
     /// The row of a key that is written like this. `client` is the key's own id unless it takes over another's place.
-    pub fn row(self, engine: &Engine, secret: &ServerSecret, text: &KeyText, client: Option<String>) -> KeyRow {
-        let id = KeyId(engine.fresh_id());
+    pub fn row(
+        self,
+        (id, created_at): (Uuid, Timestamp),
+        secret: &ServerSecret,
+        text: &KeyText,
+        client: Option<String>,
+    ) -> KeyRow {
+        let id = KeyId(id);
         KeyRow {
             tenant: self.tenant,
             id,
@@ -56,7 +63,7 @@ impl NewKey {
             workspace: self.workspace,
             installation: self.installation,
             requests_per_min: self.requests_per_min,
-            created_at: engine.now(),
+            created_at,
             created_by: self.created_by,
             expires_at: self.expires_at,
             revoked_at: None,
@@ -68,7 +75,7 @@ impl NewKey {
 /// Makes a key. Its text is returned this once and kept nowhere.
 pub async fn create_key(engine: &Engine, secret: &ServerSecret, new: NewKey) -> Result<(KeyRow, KeyText), EngineError> {
     let text = KeyText::random();
-    let row = new.row(engine, secret, &text, None);
+    let row = new.row((engine.fresh_id(), engine.now()), secret, &text, None);
     let what = created(&row, &row.created_by.clone().map_or_else(Actor::unnamed, Actor::user));
     note::write_noted(engine, row.tenant, AddKey(row.clone()), what).await?;
     Ok((row, text))

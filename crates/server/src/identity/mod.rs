@@ -81,7 +81,7 @@ impl Identity {
         &self.0.passwords
     }
 
-    pub fn engine(&self) -> &Engine {
+    fn engine(&self) -> &Engine {
         &self.0.engine
     }
 

@@ -60,7 +60,7 @@ async fn arrive(state: &AppState, headers: &HeaderMap, back: Back) -> Result<Res
     }
     let cookies = headers.get(COOKIE).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let arrival = provider.arrive(state.identity(), flow::carried(cookies), &back.state, back.code)?;
-    let claims = provider.claims(&arrival, state.engine().now()).await?;
+    let claims = provider.claims(&arrival, state.now()).await?;
     let user = provider.account(state.identity(), &claims).await?;
     let opened = state.identity().open_session(user).await?;
     let next = login::local(&arrival.next).to_owned();

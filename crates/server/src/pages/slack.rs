@@ -51,7 +51,7 @@ async fn form(state: &AppState, headers: &HeaderMap, token: &str) -> Result<Resp
     };
     // A link lasts longer than the visit that makes it: whoever makes it has just shown who they are.
     let Some(caller) = state.identity().visitor(headers).await? else { return Ok(sign_in()) };
-    if caller.check_proven_lately(state.engine().now()).is_err() {
+    if caller.check_proven_lately(state.now()).is_err() {
         return Ok(sign_in());
     }
     let request = requested(state, &caller, token).await?;
@@ -81,7 +81,7 @@ async fn link(state: &AppState, headers: &HeaderMap, form: Agree) -> Result<Resp
     if !state.identity().csrf(&caller).is_some_and(|own| same_text(&own, &csrf)) {
         return Err(ApiError::csrf());
     }
-    let now = state.engine().now();
+    let now = state.now();
     caller.check_proven_lately(now)?;
     let request = requested(state, &caller, &token).await?;
     let person = caller.as_voter()?.to_owned();
@@ -104,7 +104,7 @@ async fn link(state: &AppState, headers: &HeaderMap, form: Agree) -> Result<Resp
 async fn requested(state: &AppState, caller: &Caller, token: &str) -> Result<SlackLinkRequestRow, ApiError> {
     let hash = state.identity().slack_token_hash(token);
     let row = state.for_tenant(caller.tenant).slack_link_request(hash).await?;
-    row.filter(|row| row.expires_at > state.engine().now()).ok_or_else(over)
+    row.filter(|row| row.expires_at > state.now()).ok_or_else(over)
 }
 
 fn over() -> ApiError {

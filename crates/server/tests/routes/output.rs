@@ -139,7 +139,7 @@ async fn output_of_an_attempt_that_is_over_is_refused_and_counted() {
     api.report(&writing.session, &writing.assignment, completed(json!(1))).await.ok();
     let late = api.post(&format!("/agent/{}/output", writing.session), writing.batch(2, &["late\n"])).await;
     assert_eq!(late.problem(), (409, "STEP_STALE_ATTEMPT"));
-    assert_eq!(api.engine.counters().outputs_refused(), 1);
+    assert_eq!(api.engine.health().counters().outputs_refused(), 1);
     let page = api.get(&writing.path()).await.ok();
     assert_eq!(page["chunks"].as_array().unwrap().len(), 1);
     api.end().await;

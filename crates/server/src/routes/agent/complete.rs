@@ -28,6 +28,6 @@ pub async fn complete(
     Body(ReportBody(report)): Body<ReportBody>,
 ) -> Result<Json<Completed>, ApiError> {
     caller.check_tenant(report.at)?;
-    let completed = state.engine().workers().complete(session, report).await?;
+    let completed = state.workers().complete(session, report).await?;
     Ok(Json(Completed { next: completed.next, recorded: completed.recorded }))
 }

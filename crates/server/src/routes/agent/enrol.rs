@@ -4,7 +4,6 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use interlock_core::json::Hash;
-use interlock_engine::EngineError;
 use interlock_pki::{SigningRequest, WorkerIdentity};
 use interlock_protocol::enrolment::{Enrol, WorkerCertificate, path};
 use interlock_store::{Changed, EnrolWorker};
@@ -32,7 +31,7 @@ pub async fn enrol(
     let issuer = state.worker_issuer().ok_or_else(unavailable)?;
     let request = SigningRequest::parse(&body.request).map_err(|error| ApiError::invalid(error.to_string()))?;
     let row = state.identity().enrolling(&body.token).await?.ok_or_else(refused)?;
-    let now = state.engine().now();
+    let now = state.now();
     let identity = WorkerIdentity { tenant: row.tenant, id: row.id, terms: row.terms.clone() };
     let signed = issuer.sign(&request, &identity, now).map_err(|error| {
         tracing::error!(%error, "a worker's certificate could not be signed");
@@ -48,7 +47,7 @@ pub async fn enrol(
     let details = json!({ "name": row.name, "certificate_expires_at": signed.expires_at });
     let what = note::done("worker_identity.enrolled", None, row.id, &details);
     // What counts is the row: another key, or a revocation, may have been faster.
-    let written = note::write_noted(state.engine(), row.tenant, enrol, what).await.map_err(EngineError::from)?;
+    let written = state.identity().write_noted(row.tenant, enrol, what).await?;
     if written == Changed::Gone {
         return Err(refused());
     }

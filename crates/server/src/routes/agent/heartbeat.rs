@@ -27,15 +27,15 @@ pub async fn heartbeat(
     if held.len() > limits::SLOTS_MAX as usize {
         return Err(ApiError::invalid(format!("a worker holds at most {} attempts", limits::SLOTS_MAX)));
     }
-    let lease_ms = state.engine().session_lease();
-    let known = state.engine().workers().check_session(caller.session_owner(), session).await;
+    let lease_ms = state.session_lease();
+    let known = state.workers().check_session(caller.session_owner(), session).await;
     let renewed = match known {
-        Ok(()) => state.engine().workers().heartbeat(session, &held, draining).await,
+        Ok(()) => state.workers().heartbeat(session, &held, draining).await,
         Err(error) => Err(error),
     };
     match renewed {
         Ok(stop) => {
-            let drain = state.engine().workers().is_drained(session);
+            let drain = state.workers().is_drained(session);
             Ok(Json(Renewed { lease_ms, stop, known: true, drain }))
         }
         Err(EngineError::SessionGone) => Ok(Json(Renewed { lease_ms, stop: held, known: false, drain: false })),

@@ -28,5 +28,5 @@ pub async fn intent(
     Body(IntentBody(intent)): Body<IntentBody>,
 ) -> Result<Json<AnswerBody>, ApiError> {
     caller.check_tenant(intent.at)?;
-    Ok(Json(AnswerBody(state.engine().workers().intent(session, intent).await?)))
+    Ok(Json(AnswerBody(state.workers().intent(session, intent).await?)))
 }

@@ -26,6 +26,6 @@ pub async fn outcome(
     Body(OutcomeBody(outcome)): Body<OutcomeBody>,
 ) -> Result<StatusCode, ApiError> {
     caller.check_tenant(outcome.at)?;
-    state.engine().workers().outcome(session, outcome).await?;
+    state.workers().outcome(session, outcome).await?;
     Ok(StatusCode::NO_CONTENT)
 }

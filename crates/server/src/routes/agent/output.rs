@@ -29,5 +29,5 @@ pub async fn output(
     Body(OutputBody(batch)): Body<OutputBody>,
 ) -> Result<Json<OutputTaken>, ApiError> {
     caller.check_tenant(batch.at)?;
-    Ok(Json(state.engine().workers().output(session, batch).await?))
+    Ok(Json(state.workers().output(session, batch).await?))
 }

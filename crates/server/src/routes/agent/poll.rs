@@ -22,7 +22,7 @@ pub async fn poll(
     caller: Caller,
     Body(poll): Body<Poll>,
 ) -> Result<Json<Polled>, ApiError> {
-    let workers = state.engine().workers();
+    let workers = state.workers();
     workers.check_session(caller.session_owner(), poll.session).await?;
     let wait = bounded(Some(poll.wait_ms), limits::POLL_WAIT_MAX);
     let polling = Box::pin(workers.poll(poll.session, poll.max as usize, wait));

@@ -44,7 +44,7 @@ pub async fn register(
         }
         _ => None,
     };
-    let registered = state.engine().workers().register_as(hello, worker).await?;
+    let registered = state.workers().register_as(hello, worker).await?;
     Ok(Json(Registered {
         session: registered.session,
         lease_ms: registered.lease,

@@ -38,7 +38,7 @@ pub async fn renew(
     let store = state.for_tenant(caller.tenant);
     // The terms of the token are those of every certificate.
     let row = store.worker_identity(worker.identity).await?.ok_or_else(ApiError::unauthorized)?;
-    let now = state.engine().now();
+    let now = state.now();
     let identity = WorkerIdentity { tenant: caller.tenant, id: row.id, terms: row.terms.clone() };
     let signed = issuer.sign(&request, &identity, now).map_err(|error| {
         tracing::error!(%error, "a worker's certificate could not be signed");

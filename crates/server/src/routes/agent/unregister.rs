@@ -22,7 +22,7 @@ pub async fn unregister(
     caller: Caller,
     Body(Unregister { session }): Body<Unregister>,
 ) -> Result<StatusCode, ApiError> {
-    state.engine().workers().check_session(caller.session_owner(), session).await?;
-    state.engine().workers().unregister(session).await?;
+    state.workers().check_session(caller.session_owner(), session).await?;
+    state.workers().unregister(session).await?;
     Ok(StatusCode::NO_CONTENT)
 }

@@ -81,7 +81,7 @@ pub async fn list(
         caller.reach(&state, run).await?;
     }
     let after = params.after.as_deref().map(|text| Cursor::parse(text, order)).transpose()?;
-    let now = state.engine().now();
+    let now = state.now();
     let inbox = Inbox {
         state: &state,
         caller: &caller,

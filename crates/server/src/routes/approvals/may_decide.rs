@@ -36,7 +36,7 @@ pub async fn may_decide(
     };
     let self_approval = voter.self_approval && !run.plan.rules.is_prod();
     let voter = Voter { self_approval, ..voter };
-    let (person, on_behalf_of, at) = (voter.person.clone(), voter.on_behalf_of.clone(), state.engine().now());
+    let (person, on_behalf_of, at) = (voter.person.clone(), voter.on_behalf_of.clone(), state.now());
     let vote = Vote { person, on_behalf_of, approve: true, notes: None, at, groups: Vec::new() };
     Ok(Some(open.vote(&voter, vote).is_ok()))
 }

@@ -85,7 +85,7 @@ pub async fn cast(
     let question = Question { approvers: &shown.approvers, quorum: shown.quorum, approve: word.approve };
     let voter = voter(state, caller, run, question, &word.by).await?;
     let request = VoteRequest { approval, voter, approve: word.approve, notes: word.notes.clone() };
-    let cast = state.engine().runs().vote_by(tenant, run.id, request, caller.vote_metadata()).await;
+    let cast = state.runs().vote_by(tenant, run.id, request, caller.vote_metadata()).await;
     let row = state.for_tenant(tenant).approval(approval).await?;
     let row = row.ok_or_else(|| ApiError::unknown("approval", &approval.to_string()))?;
     let stands = match cast {

@@ -73,7 +73,7 @@ pub async fn voter(
 ) -> Result<Voter, ApiError> {
     let voter = eligible(state, caller, run, question, claimed).await?;
     if question.is_one_of_two() {
-        caller.check_proven_lately(state.engine().now())?;
+        caller.check_proven_lately(state.now())?;
     }
     Ok(voter)
 }
@@ -121,7 +121,7 @@ pub async fn eligible(
     Ok(Voter {
         on_behalf_of: right.of.map(str::to_owned),
         self_approval: settings.self_approval,
-        author: state.engine().runs().version_author(run.tenant, run).await?,
+        author: state.runs().version_author(run.tenant, run).await?,
         one_with: lent.one_with.clone(),
         ..Voter::new(person, right.groups.to_vec())
     })

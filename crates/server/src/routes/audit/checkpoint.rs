@@ -38,6 +38,6 @@ pub async fn checkpoint(
     caller: Caller,
     Params(params): Params<CheckpointParams>,
 ) -> Result<Json<CheckpointView>, ApiError> {
-    let (log, checkpoint) = state.engine().audit().checkpoint(caller.tenant, params.log).await?;
+    let (log, checkpoint) = state.audit().checkpoint(caller.tenant, params.log).await?;
     Ok(Json(CheckpointView { log, checkpoint }))
 }

@@ -34,7 +34,7 @@ pub async fn erase(
     check("reason", &body.reason, limits::REASON_BYTES_MAX)?;
     let tenant = caller.tenant;
     let from = body.from.map_or(LogPlace::FIRST, |from| LogPlace { number: from.log, entry: from.entry });
-    let telling = state.engine().audit().telling_of(tenant, &body.person, from).await?;
+    let telling = state.audit().telling_of(tenant, &body.person, from).await?;
     let erased = telling.entries.len() as u64;
     if erased > 0 {
         // Who it was about is what is being forgotten, so the note does not name them.

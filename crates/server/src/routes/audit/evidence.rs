@@ -60,7 +60,7 @@ pub async fn evidence(
     Named { tenant, run }: Named,
     Params(params): Params<EvidenceParams>,
 ) -> Result<Response, ApiError> {
-    let evidence = state.engine().audit().evidence(tenant, run, params.number).await?;
+    let evidence = state.audit().evidence(tenant, run, params.number).await?;
     let sha256 = (HeaderName::from_static("interlock-sha256"), evidence.sha256.to_string());
     Ok(match params.format {
         EvidenceFormat::Dsse => {

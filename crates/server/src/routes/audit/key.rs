@@ -18,7 +18,7 @@ use crate::state::AppState;
     responses((status = 200, description = "The public key.", body = AuditKey)),
 )]
 pub async fn key(State(state): State<AppState>) -> Result<Json<AuditKey>, ApiError> {
-    let audit = state.engine().audit();
+    let audit = state.audit();
     let key = audit.key()?;
     Ok(Json(AuditKey {
         algorithm: "ed25519".to_owned(),

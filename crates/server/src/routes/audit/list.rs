@@ -73,7 +73,7 @@ pub async fn list(
         filter: AuditFilter { run, kind, actor, subject, since, until },
     };
     let sees_people = caller.may(Permission::Administer);
-    let mut page = state.engine().audit().entries(caller.tenant, &query).await?;
+    let mut page = state.audit().entries(caller.tenant, &query).await?;
     if query.filter.actor.is_some() && !sees_people {
         // To find them by their person would tell what they stand for.
         page.entries.retain(|logged| logged.entry.body.run.is_some());

@@ -34,7 +34,7 @@ pub async fn token(
     let (user, proven_at) = match new {
         NewToken::Password(login) => {
             let tenant = state.tenant_named(login.tenant.as_deref()).await?;
-            (identity.log_in(tenant, &login.name, login.password, peer).await?, state.engine().now())
+            (identity.log_in(tenant, &login.name, login.password, peer).await?, state.now())
         }
         NewToken::Code { code, verifier } => identity.taken_over(&code, &verifier).await?,
     };

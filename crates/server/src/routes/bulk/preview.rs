@@ -24,7 +24,7 @@ pub async fn preview(
     Body(PreviewBulk { action, filter }): Body<PreviewBulk>,
 ) -> Result<Json<BulkPreview>, ApiError> {
     let filter = filter::checked(filter, &caller)?;
-    let matching = state.engine().runs().matching(caller.tenant, &filter, action).await?;
+    let matching = state.runs().matching(caller.tenant, &filter, action).await?;
     let sample = matching.sample.into_iter().map(|row| view::run(&state, row)).collect();
     Ok(Json(BulkPreview { count: matching.runs.len() as u64, sample }))
 }

@@ -56,7 +56,7 @@ async fn add(state: &AppState, caller: &Caller, body: StartBulk, keep: Keep<'_>)
         by: caller.operator(),
         expected_count,
     };
-    let runs = state.engine().runs();
+    let runs = state.runs();
     let job = runs.draft_bulk(request).await?;
     let made = Made::created(super::view(job.clone()));
     runs.start_bulk(caller.tenant, job, &caller.actor(), keep.answer(&made)?).await?;

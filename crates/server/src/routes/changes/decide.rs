@@ -33,7 +33,7 @@ pub async fn decide(
     Body(word): Body<DecideChange>,
 ) -> Result<Json<ChangeView>, ApiError> {
     let person = caller.as_voter()?.to_owned();
-    let now = state.engine().now();
+    let now = state.now();
     if row.excluded.contains(&person) {
         let detail = "you have asked for it, or a key of yours has: another admin decides";
         return Err(ApiError::new(StatusCode::CONFLICT, "APPROVAL_VOTE_REFUSED", detail));

@@ -17,5 +17,5 @@ use crate::state::AppState;
     responses((status = 200, description = "The change.", body = ChangeView)),
 )]
 pub async fn get(State(state): State<AppState>, OfChange(row): OfChange) -> Json<ChangeView> {
-    Json(view::change(row, state.engine().now()))
+    Json(view::change(row, state.now()))
 }

@@ -47,7 +47,7 @@ pub async fn list(
     let page = ChangePage { state: only, after: params.after, limit: limit + 1 };
     let mut rows = state.for_tenant(caller.tenant).changes(page).await?;
     let next_after = cut(&mut rows, limit, |row| row.id);
-    let now = state.engine().now();
+    let now = state.now();
     let listed = rows.into_iter().filter(|row| params.all || row.expires_at > now);
     Ok(Json(ChangeList { changes: listed.map(|row| view::change(row, now)).collect(), next_after }))
 }

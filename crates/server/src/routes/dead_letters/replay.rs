@@ -35,7 +35,7 @@ pub async fn replay(
         }
         _ => return Err(ApiError::invalid("say `message_id`, or `all`")),
     };
-    let queued = state.engine().webhooks().replay_dead(caller.tenant, ids, &caller.actor()).await?;
+    let queued = state.webhooks().replay_dead(caller.tenant, ids, &caller.actor()).await?;
     if let Some(id) = replay.message_id.filter(|_| queued == 0) {
         return Err(EngineError::UnknownEndpoint { name: id.to_string() }.into());
     }

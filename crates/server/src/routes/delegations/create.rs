@@ -70,7 +70,7 @@ async fn checked(state: &AppState, caller: &Caller, body: CreateDelegation) -> R
     if delegator == body.delegate {
         return Err(ApiError::invalid("`delegate` is the delegator: nobody delegates to themselves"));
     }
-    let now = state.engine().now();
+    let now = state.now();
     let from_at = body.from.unwrap_or(now).max(now);
     check_span(now, from_at, body.until)?;
     for (field, name) in [("delegator", &delegator), ("delegate", &body.delegate)] {
@@ -78,7 +78,7 @@ async fn checked(state: &AppState, caller: &Caller, body: CreateDelegation) -> R
     }
     Ok(DelegationRow {
         tenant: caller.tenant,
-        id: DelegationId(state.engine().fresh_id()),
+        id: DelegationId(state.fresh_id()),
         delegator,
         delegate: body.delegate,
         from_at,

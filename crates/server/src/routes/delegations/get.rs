@@ -17,5 +17,5 @@ use crate::state::AppState;
     responses((status = 200, description = "The delegation.", body = DelegationView)),
 )]
 pub async fn get(State(state): State<AppState>, OfDelegation(row): OfDelegation) -> Json<DelegationView> {
-    Json(view::delegation(row, state.engine().now()))
+    Json(view::delegation(row, state.now()))
 }

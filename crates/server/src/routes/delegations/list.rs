@@ -44,7 +44,7 @@ pub async fn list(
     Params(params): Params<DelegationListParams>,
 ) -> Result<Json<DelegationList>, ApiError> {
     let limit = params.limit.unwrap_or(PAGE_DEFAULT).clamp(1, limits::PAGE_MAX);
-    let now = state.engine().now();
+    let now = state.now();
     let over_by = if params.all { Timestamp(0) } else { now };
     let page = DelegationPage { over_by, after: params.after, limit: limit + 1 };
     let mut rows = state.for_tenant(caller.tenant).delegations(page).await?;

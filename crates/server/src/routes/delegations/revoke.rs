@@ -28,7 +28,7 @@ pub async fn revoke(
     OfDelegation(mut row): OfDelegation,
 ) -> Result<Json<DelegationView>, ApiError> {
     check_owner(&caller, &row.delegator)?;
-    let (at, by) = (state.engine().now(), caller.name());
+    let (at, by) = (state.now(), caller.name());
     let revoke = RevokeDelegation { tenant: row.tenant, delegation: row.id, at, by: by.clone() };
     let details = serde_json::json!({ "delegator": row.delegator, "delegate": row.delegate });
     let what = note::by(&caller, "delegation.revoked", row.id, &details);

@@ -65,7 +65,7 @@ pub async fn create(
         trace: trace::context(&headers),
         by: caller.context(Initiator::User),
     };
-    let started = state.engine().runs().start_for_ticket(start).await;
+    let started = state.runs().start_for_ticket(start).await;
     if keyed {
         let hit = match &started {
             Ok(started) if started.replayed => Hit::Replayed,

@@ -27,7 +27,7 @@ pub async fn get(State(state): State<AppState>, Named { tenant, run }: Named) ->
     for (number, step) in (1..).zip(&found.steps) {
         if let Some(output) = &step.output {
             // What stands beside its row is fetched, one at a time, so that its end can be shown.
-            let output = state.engine().at_hand(tenant, output.clone()).await?;
+            let output = state.at_hand(tenant, output.clone()).await?;
             outputs.push(view::output(number, &output));
         }
     }

@@ -29,14 +29,13 @@ pub async fn roll_back(
     Body(body): Body<RollBack>,
 ) -> Result<Json<ExecutionStatus>, ApiError> {
     let because = reason(body.reason)?;
-    let engine = state.engine();
     let standing = match body.step_number {
-        None => engine.runs().roll_back(tenant, run, because, caller.operator()).await?,
+        None => state.runs().roll_back(tenant, run, because, caller.operator()).await?,
         Some(number) => {
             let unknown = || ApiError::unknown_run(run);
             let found = state.for_tenant(tenant).load_run(run).await?.ok_or_else(unknown)?;
             let position = view::position(&found, number)?;
-            engine.runs().roll_back_to(tenant, run, position, because, caller.operator()).await?
+            state.runs().roll_back_to(tenant, run, position, because, caller.operator()).await?
         }
     };
     let status = words::session(standing.state, None).to_owned();

@@ -3,7 +3,7 @@
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
-use interlock_engine::Engine;
+use interlock_engine::parts::EngineHealth;
 use interlock_protocol::health::Health;
 use tokio::time::timeout;
 
@@ -29,13 +29,13 @@ pub async fn ready(State(state): State<AppState>) -> Result<Json<Health>, ApiErr
     if state.shutdown().is_cancelled() {
         return Err(not_ready("the server is shutting down"));
     }
-    if state.engine().store_health().takes_commits().is_err() {
+    if state.health().store().takes_commits().is_err() {
         return Err(not_ready("the store takes no commits; the server's log has the reason"));
     }
-    match timeout(limits::READY_TIMEOUT, state.engine().store_health().restoring()).await {
+    match timeout(limits::READY_TIMEOUT, state.health().store().restoring()).await {
         Ok(Ok(Some(_))) => Err(not_ready("a restore of the store is not finished; run `interlock db restore` again")),
         Ok(Ok(None)) => {
-            let problems = problems(state.engine());
+            let problems = problems(&state.health());
             let status = if problems.is_empty() { "ready" } else { "degraded" };
             Ok(Json(Health { status: status.to_owned(), problems }))
         }
@@ -45,18 +45,18 @@ pub async fn ready(State(state): State<AppState>) -> Result<Json<Health>, ApiErr
 }
 
 /// What does not get done, without a word about whose it is: everybody may ask.
-fn problems(engine: &Engine) -> Vec<String> {
-    let ill = engine.loop_health().into_iter().filter(|of| !of.well);
+fn problems(health: &EngineHealth) -> Vec<String> {
+    let ill = health.loops().into_iter().filter(|of| !of.well);
     let mut problems: Vec<String> = ill
         .map(|of| {
             format!("the loop `{}` panicked ({} times since the start) and was started again", of.name, of.panics)
         })
         .collect();
-    let aside = engine.set_aside().len();
+    let aside = health.set_aside().len();
     if aside > 0 {
         problems.push(format!("{aside} of the runs and other things to be worked on cannot be, and are set aside"));
     }
-    let rows = engine.store_health().unreadable_rows();
+    let rows = health.store().unreadable_rows();
     if rows > 0 {
         problems.push(format!("{rows} rows of the store cannot be read"));
     }

@@ -42,7 +42,7 @@ pub async fn create(
     let make = async |keep: Keep<'_>| {
         let new = checked(&state, &caller, body).await?;
         let text = KeyText::random();
-        let row = new.row(state.engine(), state.identity().secret(), &text, None);
+        let row = new.row(state.fresh(), state.identity().secret(), &text, None);
         let made = Made::created(view::created(row.clone(), &text)).showing_once(&["text"]);
         let what = keys::created(&row, &caller.actor());
         match state.identity().write_answering(caller.tenant, AddKey(row), what, keep.answer(&made)?).await? {
@@ -73,7 +73,7 @@ async fn checked(state: &AppState, caller: &Caller, body: CreateKey) -> Result<N
         None => caller.responsible().map(str::to_owned),
     };
     new.requests_per_min = body.requests_per_min.filter(|limit| *limit > 0);
-    new.expires_at = body.expires_in_ms.map(|span| state.engine().now() + span);
+    new.expires_at = body.expires_in_ms.map(|span| state.now() + span);
     new.created_by = Some(caller.name());
     Ok(new)
 }

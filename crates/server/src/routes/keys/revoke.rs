@@ -27,7 +27,7 @@ pub async fn revoke(
     OfKey(mut row): OfKey,
 ) -> Result<Json<KeyView>, ApiError> {
     caller.check_charge_of(row.installation)?;
-    let at = state.engine().now();
+    let at = state.now();
     let revoke = RevokeKey { tenant: row.tenant, key: row.id, at };
     let what = note::by(&caller, "key.revoked", row.id, &serde_json::json!({ "name": row.name }));
     state.identity().write_noted(caller.tenant, revoke, what).await?;

@@ -50,7 +50,7 @@ async fn replace(
     keep: Keep<'_>,
 ) -> Result<Made<CreatedKey>, ApiError> {
     caller.check_charge_of(old.installation)?;
-    let now = state.engine().now();
+    let now = state.now();
     let over = old.revoked_at.is_some() || old.expires_at.is_some_and(|at| at <= now);
     let gone = || ApiError::new(StatusCode::CONFLICT, "KEY_OVER", "the key is revoked or expired; make a new one");
     if over {
@@ -67,7 +67,7 @@ async fn replace(
         ..NewKey::new(old.tenant, "", old.roles)
     };
     let text = KeyText::random();
-    let row = new.row(state.engine(), state.identity().secret(), &text, Some(old.client));
+    let row = new.row(state.fresh(), state.identity().secret(), &text, Some(old.client));
     let old_until = now + rotate.overlap_ms.unwrap_or_default().min(limits::ROTATE_OVERLAP_MAX);
     let made = Made::created(view::created(row.clone(), &text)).showing_once(&["text"]);
     let what = note::by(caller, "key.rotated", old.id, &serde_json::json!({ "name": row.name, "new": row.id }));

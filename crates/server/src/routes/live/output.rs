@@ -70,6 +70,6 @@ pub async fn step_output(
     let topic = OutputTopic { tenant, run, position, attempt: params.attempt };
     let hub = state.hub().clone();
     let seat = hub.seat(tenant)?;
-    let watcher = state.engine().events().watch_output(topic, place);
+    let watcher = state.events().watch_output(topic, place);
     Ok(stream_output((hub, seat), watcher, Credential::new(state.identity().clone(), caller)))
 }

@@ -80,7 +80,7 @@ pub async fn feed_page(
         return Err(ahead());
     }
     if page.events.is_empty() && params.wait_ms.is_some() {
-        let mut watcher = state.engine().events().watch_tenant(tenant, page.cursor);
+        let mut watcher = state.events().watch_tenant(tenant, page.cursor);
         let news = timeout(bounded(params.wait_ms, limits::WAIT_MAX), watcher.next_of_tenant());
         if let Some(Ok(arrived)) = state.shutdown().run_until_cancelled(news).await {
             page.events = arrived?;

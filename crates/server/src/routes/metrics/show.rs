@@ -24,8 +24,8 @@ const PLAIN: &str = "text/plain; version=0.0.4; charset=utf-8";
 )]
 pub async fn show(State(state): State<AppState>, caller: Caller, headers: HeaderMap) -> Result<Response, ApiError> {
     // Sums over all tenants are for whoever has charge of them all, or where there is only one.
-    let with_runs = caller.installation || state.engine().installation().tenants().await?.len() <= 1;
-    let text = state.metrics().text(state.engine(), with_runs).await?;
+    let with_runs = caller.installation || state.installation().tenants().await?.len() <= 1;
+    let text = state.metrics().text(&state.health(), state.now(), with_runs).await?;
     Ok(if asks_for_open_metrics(&headers) {
         ([(header::CONTENT_TYPE, OPEN_METRICS)], text).into_response()
     } else {

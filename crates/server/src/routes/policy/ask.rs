@@ -23,7 +23,7 @@ pub async fn eval(
     caller: Caller,
     Body(body): Body<EvalPolicy>,
 ) -> Result<Json<PolicyAnswer>, ApiError> {
-    let said = state.engine().policies().ask(caller.tenant, body.version, &body.input).await?;
+    let said = state.policies().ask(caller.tenant, body.version, &body.input).await?;
     let PolicySays { verdict, answer, explained } = said;
     Ok(Json(PolicyAnswer { verdict: verdict.to_owned(), answer, explained }))
 }

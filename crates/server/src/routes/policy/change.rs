@@ -37,5 +37,5 @@ pub async fn change(
         revision: body.revision,
         by: caller.actor(),
     };
-    Ok(Json(view::policy(state.engine().policies().change(caller.tenant, change).await?)))
+    Ok(Json(view::policy(state.policies().change(caller.tenant, change).await?)))
 }

@@ -32,6 +32,6 @@ pub async fn files(
     caller: Caller,
     Params(params): Params<FilesParams>,
 ) -> Result<Json<PolicyFiles>, ApiError> {
-    let files = state.engine().policies().files(caller.tenant, params.version).await?;
+    let files = state.policies().files(caller.tenant, params.version).await?;
     Ok(Json(PolicyFiles { files }))
 }

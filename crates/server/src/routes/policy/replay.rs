@@ -28,9 +28,8 @@ pub async fn replay(
     if body.days == 0 || body.days > limits::REPLAY_DAYS_MAX {
         return Err(ApiError::invalid(format!("`days` is between 1 and {}", limits::REPLAY_DAYS_MAX)));
     }
-    let engine = state.engine();
-    let since = engine.now() - Millis::from_hours(24 * u64::from(body.days));
-    let found = engine.policies().replay(caller.tenant, body.version, since).await?;
+    let since = state.now() - Millis::from_hours(24 * u64::from(body.days));
+    let found = state.policies().replay(caller.tenant, body.version, since).await?;
     let differences = found.differences.into_iter().map(|one| PolicyDifference {
         decision: one.decision,
         run_id: one.run,

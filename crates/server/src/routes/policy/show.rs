@@ -17,5 +17,5 @@ use crate::state::AppState;
     responses((status = 200, description = "The policy in force.", body = PolicyView)),
 )]
 pub async fn show(State(state): State<AppState>, caller: Caller) -> Result<Json<PolicyView>, ApiError> {
-    Ok(Json(view::policy(state.engine().policies().in_force(caller.tenant).await?)))
+    Ok(Json(view::policy(state.policies().in_force(caller.tenant).await?)))
 }

@@ -80,7 +80,7 @@ pub async fn add(
     let put = async |keep: Keep<'_>| {
         let new = NewPolicy { tenant: caller.tenant, files: body.files, note: body.note, by: caller.actor() };
         let made = |summary: &PolicyBundleSummary| Made::created(view::version(summary.clone()));
-        let summary = state.engine().policies().put(new, |summary| keep.answer(&made(summary))).await?;
+        let summary = state.policies().put(new, |summary| keep.answer(&made(summary))).await?;
         Ok(made(&summary))
     };
     Box::pin(keyed.once_keeping(&asked, put)).await

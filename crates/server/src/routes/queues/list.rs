@@ -27,7 +27,7 @@ pub async fn list(State(state): State<AppState>, caller: Caller) -> Result<Json<
 
 /// The caller's queues, by name.
 pub async fn queues(state: &AppState, caller: &Caller, workers: &[WorkerView]) -> Result<Vec<QueueView>, ApiError> {
-    let loads = state.for_tenant(caller.tenant).queues(caller.workspace.as_deref(), state.engine().now()).await?;
+    let loads = state.for_tenant(caller.tenant).queues(caller.workspace.as_deref(), state.now()).await?;
     let empty = |queue: &str| QueueView {
         queue: queue.to_owned(),
         ready: 0,

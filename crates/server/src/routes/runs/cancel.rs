@@ -28,5 +28,5 @@ pub async fn cancel(
     Body(cancel): Body<Cancel>,
 ) -> Result<Json<Standing>, ApiError> {
     let because = reason(cancel.reason)?;
-    Ok(answer(state.engine().runs().cancel(tenant, run, because, cancel.rollback, caller.operator()).await?))
+    Ok(answer(state.runs().cancel(tenant, run, because, cancel.rollback, caller.operator()).await?))
 }

@@ -81,7 +81,7 @@ pub async fn news_of(
     if wanted.wait.is_none() || ended {
         return Ok(events);
     }
-    let mut watcher = state.engine().events().watch_run(tenant, run, wanted.since);
+    let mut watcher = state.events().watch_run(tenant, run, wanted.since);
     let news = timeout(bounded(wanted.wait, limits::WAIT_MAX), watcher.next_of_run());
     if let Some(Ok(arrived)) = state.shutdown().run_until_cancelled(news).await {
         arrived?;

@@ -42,7 +42,7 @@ pub async fn get(
     Params(params): Params<GetParams>,
 ) -> Result<Json<RunView>, ApiError> {
     if params.wait_ms.is_some() {
-        let events = state.engine().events();
+        let events = state.events();
         let ending = timeout(bounded(params.wait_ms, limits::WAIT_MAX), events.wait_for_end(tenant, run));
         if let Some(Ok(ended)) = state.shutdown().run_until_cancelled(ending).await {
             ended?;
@@ -57,7 +57,7 @@ pub async fn get(
         RunState::Running | RunState::RollingBack => state.for_tenant(tenant).heartbeat(run).await?,
         _ => None,
     };
-    if heartbeat.is_some_and(|beat| beat.is_orphaned(state.engine().now())) {
+    if heartbeat.is_some_and(|beat| beat.is_orphaned(state.now())) {
         row.detail = Some(Detail::Orphaned);
     }
     let last_heartbeat_at = heartbeat.and_then(Heartbeat::at);
@@ -90,11 +90,11 @@ fn tell_notes(notes: &Notes, view: &mut RunView) {
 
 /// Whether a limit keeps a run waiting whose step could be claimed. Nothing is read for any other run.
 async fn is_held_back(state: &AppState, row: &RunSummary) -> Result<bool, ApiError> {
-    if row.eligible_at.is_none_or(|at| at > state.engine().now()) {
+    if row.eligible_at.is_none_or(|at| at > state.now()) {
         return Ok(false);
     }
     match state.for_tenant(row.tenant).load_run(row.run).await? {
-        Some(run) => Ok(state.engine().runs().throttle(&run).await?.is_some()),
+        Some(run) => Ok(state.runs().throttle(&run).await?.is_some()),
         None => Ok(false),
     }
 }

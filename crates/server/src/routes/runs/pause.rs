@@ -27,5 +27,5 @@ pub async fn pause(
     Named { tenant, run }: Named,
     Body(because): Body<Because>,
 ) -> Result<Json<Standing>, ApiError> {
-    Ok(answer(state.engine().runs().pause(tenant, run, reason(because.reason)?, caller.operator()).await?))
+    Ok(answer(state.runs().pause(tenant, run, reason(because.reason)?, caller.operator()).await?))
 }

@@ -40,7 +40,7 @@ pub async fn payload(
     let Ok(HashHex(sha256)) = serde_json::from_value(text.as_str().into()) else { return Err(unknown()) };
     let reads = state.for_tenant(tenant);
     let bytes = reads.payload_bytes(run, sha256).await?;
-    let (Some(bytes), Some(payloads)) = (bytes, state.engine().payloads()) else {
+    let (Some(bytes), Some(payloads)) = (bytes, state.payloads()) else {
         // A run that is not there has no payloads, and is not there.
         return Err(match reads.run_overview(run).await? {
             Some(_) => unknown(),

@@ -29,5 +29,5 @@ pub async fn resolve(
 ) -> Result<Json<Standing>, ApiError> {
     let Resolve { outcome: resolution, output, reason: because } = resolve;
     let request = ResolveRequest { step, resolution, output, reason: reason(because)? };
-    Ok(answer(state.engine().runs().resolve(tenant, run, request, caller.operator()).await?))
+    Ok(answer(state.runs().resolve(tenant, run, request, caller.operator()).await?))
 }

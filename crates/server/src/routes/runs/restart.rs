@@ -42,11 +42,11 @@ pub async fn restart(
         Some(step) => step,
         None => first_step(&state, named).await?,
     };
-    match state.engine().runs().restart_from(tenant, run, &from, caller.operator()).await {
+    match state.runs().restart_from(tenant, run, &from, caller.operator()).await {
         Ok(standing) => Ok(answer(standing).into_response()),
         Err(EngineError::Rejected(Rejection::Terminal { .. })) => {
             let key = key_of(&state, &headers, &caller).await?;
-            let started = state.engine().runs().resume_as_new(tenant, run, Some(&from), key, caller.operator()).await?;
+            let started = state.runs().resume_as_new(tenant, run, Some(&from), key, caller.operator()).await?;
             Ok(created(started))
         }
         Err(error) => Err(error.into()),

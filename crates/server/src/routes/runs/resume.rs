@@ -27,5 +27,5 @@ pub async fn resume(
     Named { tenant, run }: Named,
     Body(Nothing {}): Body<Nothing>,
 ) -> Result<Json<Standing>, ApiError> {
-    Ok(answer(state.engine().runs().resume(tenant, run, caller.operator()).await?))
+    Ok(answer(state.runs().resume(tenant, run, caller.operator()).await?))
 }

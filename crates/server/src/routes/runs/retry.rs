@@ -38,14 +38,14 @@ pub async fn retry(
     Body(retry): Body<Retry>,
 ) -> Result<Response, ApiError> {
     let changed_input = retry.input.is_some();
-    match state.engine().runs().retry(tenant, run, retry.input, caller.operator()).await {
+    match state.runs().retry(tenant, run, retry.input, caller.operator()).await {
         Ok(standing) => Ok(answer(standing).into_response()),
         Err(EngineError::Rejected(Rejection::Terminal { .. })) if changed_input => {
             Err(ApiError::invalid("a run that has ended is retried with its own inputs; start a new run for others"))
         }
         Err(EngineError::Rejected(Rejection::Terminal { .. })) => {
             let key = key_of(&state, &headers, &caller).await?;
-            let started = state.engine().runs().resume_as_new(tenant, run, None, key, caller.operator()).await?;
+            let started = state.runs().resume_as_new(tenant, run, None, key, caller.operator()).await?;
             Ok(created(started))
         }
         Err(error) => Err(error.into()),

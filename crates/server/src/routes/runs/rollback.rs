@@ -63,7 +63,7 @@ pub async fn roll_back(
     Named { tenant, run }: Named,
     Body(body): Body<RollBackRun>,
 ) -> Result<Json<Standing>, ApiError> {
-    let (because, runs) = (reason(body.reason)?, state.engine().runs());
+    let (because, runs) = (reason(body.reason)?, state.runs());
     let standing = match body.step {
         None => runs.roll_back(tenant, run, because, caller.operator()).await?,
         Some(step) => {

@@ -38,7 +38,7 @@ async fn declared_only(
     };
     let mut declared = None;
     for name in workflows {
-        let Some(version) = state.engine().workflows().latest(tenant, &name).await? else { continue };
+        let Some(version) = state.workflows().latest(tenant, &name).await? else { continue };
         let found = version.definition.inputs.0.iter().find(|(key, _)| key.name == *input);
         match found {
             Some((_, schema)) if schema.is_searchable() => return Ok(None),

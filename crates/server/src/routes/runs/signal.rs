@@ -58,10 +58,10 @@ pub async fn signal(
         request.key = overview.subject.unwrap_or_else(|| run.to_string());
         // It is for this run alone: no workflow is started by it, and nobody else hears it.
         request.run = Some(run);
-        let row = state.engine().signals().draft(request).await?;
+        let row = state.signals().draft(request).await?;
         let made = |signaled| Made::from(answer(Announced { signaled, runs: Vec::new(), skipped: Vec::new() }));
         let kept = keep.answer(&made(signal::Signaled::Stored(row.id)))?;
-        Ok(made(state.engine().signals().add(row, kept).await?))
+        Ok(made(state.signals().add(row, kept).await?))
     };
     Box::pin(keyed.once_keeping(&asked, store)).await
 }

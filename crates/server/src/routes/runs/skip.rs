@@ -41,7 +41,7 @@ pub async fn skip(
 ) -> Result<Response, ApiError> {
     let because = reason(because.reason)?;
     let voter = voter_of(&state, &caller, Named { tenant, run }).await?;
-    let standing = state.engine().runs().skip(tenant, run, because, voter, caller.operator()).await?;
+    let standing = state.runs().skip(tenant, run, because, voter, caller.operator()).await?;
     let status = if standing.needs.is_some() { StatusCode::ACCEPTED } else { StatusCode::OK };
     Ok((status, answer(standing)).into_response())
 }

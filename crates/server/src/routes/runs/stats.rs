@@ -72,7 +72,7 @@ pub struct StatsParams {
 )]
 pub async fn stats(State(state): State<AppState>, caller: Caller, pairs: Pairs) -> Result<Json<StatsView>, ApiError> {
     let params = read(&pairs)?;
-    let now = state.engine().now();
+    let now = state.now();
     let spans = spans_of(&params, now)?;
     let query = RunQuery {
         workflow: params.workflow,

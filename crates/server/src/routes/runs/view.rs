@@ -14,7 +14,7 @@ use crate::state::AppState;
 
 /// A payload as the API shows it: a long one by its length and hash, and where to get it.
 pub fn payload(state: &AppState, run: RunId, json: Json) -> Json {
-    let Some(payloads) = state.engine().payloads() else { return json };
+    let Some(payloads) = state.payloads() else { return json };
     payloads.shown(json, |Reference { sha256, bytes }| {
         let url = path::PAYLOAD.replace("{run}", &run.to_string()).replace("{sha256}", &sha256.to_string());
         let shown = PayloadView { payload: PayloadAt { sha256: sha256.to_string(), bytes, url } };

@@ -29,7 +29,7 @@ pub async fn why(State(state): State<AppState>, named: Named) -> Result<Json<Exp
     let run = found.ok_or_else(|| ApiError::unknown_run(named.run))?;
     let sessions = state.for_tenant(named.tenant).worker_sessions().await?;
     let workers = Some(workers(&state, &run, &sessions));
-    let throttle = state.engine().runs().throttle(&run).await?;
+    let throttle = state.runs().throttle(&run).await?;
     let holder = holder(&state, &run).await?;
     let heartbeat = state.for_tenant(named.tenant).heartbeat(named.run).await?;
     let holding = match &run.current().phase {
@@ -38,7 +38,7 @@ pub async fn why(State(state): State<AppState>, named: Named) -> Result<Json<Exp
     };
     let worker = holding.map(|row| (row.worker.as_str(), row.lease_expires_at));
     let around = Surroundings { workers, throttle, holder, heartbeat, worker };
-    Ok(Json(why::why(&run, state.engine().now(), around)))
+    Ok(Json(why::why(&run, state.now(), around)))
 }
 
 /// The run that a queued one waits for, and where it stands.
@@ -52,7 +52,7 @@ async fn holder(state: &AppState, run: &Run) -> Result<Option<(RunId, RunState)>
 /// How many worker sessions would take the run's current step. One whose heartbeats have stopped would not.
 fn workers(state: &AppState, run: &Run, sessions: &[SessionRow]) -> u32 {
     let spec = run.spec(run.position);
-    let now = state.engine().now();
+    let now = state.now();
     let takes = |session: &&SessionRow| {
         session.state == WorkerState::Online
             && Heartbeat::At(session.heartbeat_at).silent_since(now).is_none()

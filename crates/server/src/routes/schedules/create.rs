@@ -53,7 +53,7 @@ async fn add(
         return Err(ApiError::invalid(wrong));
     }
     // A schedule for a workflow that is not there, or does not take these inputs, would fail at every slot.
-    state.engine().schedules().check_slot(caller.tenant, &new.name, &new.workflow, &new.inputs).await?;
+    state.schedules().check_slot(caller.tenant, &new.name, &new.workflow, &new.inputs).await?;
     let spec = ScheduleSpec {
         name: new.name,
         workflow: new.workflow,
@@ -69,9 +69,9 @@ async fn add(
         paused: new.paused,
     };
     let by = caller.responsible().map(str::to_owned);
-    let row = state.engine().schedules().draft(caller.tenant, spec, by).await?;
+    let row = state.schedules().draft(caller.tenant, spec, by).await?;
     let location = path::SCHEDULE.replace("{schedule}", &row.id.to_string());
-    let made = Made::created(view::schedule(state.engine(), row.clone()).await?).at(location);
-    state.engine().schedules().add(row, &caller.actor(), keep.answer(&made)?).await?;
+    let made = Made::created(view::schedule(state, row.clone()).await?).at(location);
+    state.schedules().add(row, &caller.actor(), keep.answer(&made)?).await?;
     Ok(made)
 }

@@ -25,9 +25,8 @@ pub async fn get(
     caller: Caller,
     OfSchedule(named): OfSchedule,
 ) -> Result<Json<ScheduleDetail>, ApiError> {
-    let engine = state.engine();
-    let row = engine.schedules().get(caller.tenant, &named).await?;
+    let row = state.schedules().get(caller.tenant, &named).await?;
     let slots = state.for_tenant(caller.tenant).slots(row.id, SLOTS_SHOWN).await?;
     let slots = slots.into_iter().map(view::past).collect();
-    Ok(Json(ScheduleDetail { schedule: view::schedule(engine, row).await?, slots }))
+    Ok(Json(ScheduleDetail { schedule: view::schedule(&state, row).await?, slots }))
 }

@@ -37,7 +37,7 @@ pub async fn next(
     OfSchedule(named): OfSchedule,
     Params(params): Params<NextParams>,
 ) -> Result<Json<Upcoming>, ApiError> {
-    let row = state.engine().schedules().get(caller.tenant, &named).await?;
-    let (row, slots) = view::next_slots(state.engine(), row, params.count.unwrap_or(COUNT_DEFAULT)).await?;
+    let row = state.schedules().get(caller.tenant, &named).await?;
+    let (row, slots) = view::next_slots(&state, row, params.count.unwrap_or(COUNT_DEFAULT)).await?;
     Ok(Json(Upcoming { name: row.spec.name, timezone: row.spec.timezone, slots }))
 }

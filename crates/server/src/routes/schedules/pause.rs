@@ -28,6 +28,6 @@ pub async fn pause(
     Body(pause): Body<PauseSchedule>,
 ) -> Result<Json<ScheduleView>, ApiError> {
     let why = pause.reason.map(reason).transpose()?;
-    let row = state.engine().schedules().pause(caller.tenant, &named, why, &caller.actor()).await?;
-    Ok(Json(view::schedule(state.engine(), row).await?))
+    let row = state.schedules().pause(caller.tenant, &named, why, &caller.actor()).await?;
+    Ok(Json(view::schedule(&state, row).await?))
 }

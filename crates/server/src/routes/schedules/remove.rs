@@ -24,6 +24,6 @@ pub async fn remove(
     caller: Caller,
     OfSchedule(named): OfSchedule,
 ) -> Result<StatusCode, ApiError> {
-    state.engine().schedules().remove(caller.tenant, &named, &caller.actor()).await?;
+    state.schedules().remove(caller.tenant, &named, &caller.actor()).await?;
     Ok(StatusCode::NO_CONTENT)
 }

@@ -23,6 +23,6 @@ pub async fn resume(
     caller: Caller,
     OfSchedule(named): OfSchedule,
 ) -> Result<Json<ScheduleView>, ApiError> {
-    let row = state.engine().schedules().resume(caller.tenant, &named, &caller.actor()).await?;
-    Ok(Json(view::schedule(state.engine(), row).await?))
+    let row = state.schedules().resume(caller.tenant, &named, &caller.actor()).await?;
+    Ok(Json(view::schedule(&state, row).await?))
 }

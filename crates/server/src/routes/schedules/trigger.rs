@@ -39,9 +39,9 @@ pub async fn trigger(
     let key = key_of(&state, &headers, &caller).await?;
     // Hashed, so that the longest key there may be fits behind the schedule's name.
     let by_key = |key: IdempotencyKey| Hash::of(format!("{}:{}", key.client, key.key).as_bytes()).to_string();
-    let request = key.map_or_else(|| state.engine().fresh_id().to_string(), by_key);
+    let request = key.map_or_else(|| state.fresh_id().to_string(), by_key);
     let by = caller.context(Initiator::User);
-    let started = state.engine().schedules().trigger(caller.tenant, &named, &request, by).await?;
+    let started = state.schedules().trigger(caller.tenant, &named, &request, by).await?;
     let location = runs::path::RUN.replace("{run}", &started.run.to_string());
     let body = Json(Started { run_id: started.run, admission: started.admission });
     let mut response = (StatusCode::CREATED, [(header::LOCATION, location)], body).into_response();

@@ -3,27 +3,27 @@
 use interlock_core::ids::TenantId;
 use interlock_core::time::Timestamp;
 use interlock_core::trigger::schedule::{Slot, TimeZone, slot_text};
-use interlock_engine::Engine;
 use interlock_engine::parts::Schedules;
 use interlock_protocol::schedules::{PastSlot, ScheduleView, SlotView};
 use interlock_store::{ScheduleRow, SlotRow};
 
 use crate::api_error::ApiError;
+use crate::state::AppState;
 
 /// A schedule with its next slot.
-pub async fn schedule(engine: &Engine, row: ScheduleRow) -> Result<ScheduleView, ApiError> {
-    let now = engine.now();
-    Ok(engine.evaluate(row.tenant, move |_| shown(row, now)).await?)
+pub async fn schedule(state: &AppState, row: ScheduleRow) -> Result<ScheduleView, ApiError> {
+    let now = state.now();
+    Ok(state.evaluate(row.tenant, move |_| shown(row, now)).await?)
 }
 
 /// The same for a page of them: slots are searched for, and that is no work for an async thread.
 pub async fn schedules(
-    engine: &Engine,
+    state: &AppState,
     tenant: TenantId,
     rows: Vec<ScheduleRow>,
 ) -> Result<Vec<ScheduleView>, ApiError> {
-    let now = engine.now();
-    Ok(engine.evaluate(tenant, move |_| rows.into_iter().map(|row| shown(row, now)).collect()).await?)
+    let now = state.now();
+    Ok(state.evaluate(tenant, move |_| rows.into_iter().map(|row| shown(row, now)).collect()).await?)
 }
 
 fn shown(row: ScheduleRow, now: Timestamp) -> ScheduleView {
@@ -55,12 +55,12 @@ fn shown(row: ScheduleRow, now: Timestamp) -> ScheduleView {
 
 /// The next slots of a schedule, and the schedule.
 pub async fn next_slots(
-    engine: &Engine,
+    state: &AppState,
     row: ScheduleRow,
     count: usize,
 ) -> Result<(ScheduleRow, Vec<SlotView>), ApiError> {
-    let (tenant, after) = (row.tenant, engine.now().max(row.done_at));
-    let found = engine.evaluate(tenant, move |_| {
+    let (tenant, after) = (row.tenant, state.now().max(row.done_at));
+    let found = state.evaluate(tenant, move |_| {
         let slots = upcoming(&row, after, count);
         (row, slots)
     });

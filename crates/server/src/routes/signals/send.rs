@@ -58,7 +58,7 @@ pub async fn send(
     let origin = Origin { by, makers: caller.makers(), trace: trace::context(&headers) };
     let announce = async |keep: Keep<'_>| {
         let kept = |announced| keep.answer(&Made::from(answer(announced)));
-        let announced = Box::pin(state.engine().signals().announce_answering(request, origin, kept)).await?;
+        let announced = Box::pin(state.signals().announce_answering(request, origin, kept)).await?;
         Ok(answer(announced))
     };
     Box::pin(keyed.once_keeping(&asked, announce)).await

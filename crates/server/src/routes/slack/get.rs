@@ -25,6 +25,6 @@ pub async fn get(
     caller: Caller,
     headers: HeaderMap,
 ) -> Result<Json<SlackView>, ApiError> {
-    let row = state.engine().slack().connection(caller.tenant).await?.ok_or_else(view::not_connected)?;
+    let row = state.slack().connection(caller.tenant).await?.ok_or_else(view::not_connected)?;
     Ok(Json(view::connection(&state, &headers, row)))
 }

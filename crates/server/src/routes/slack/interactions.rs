@@ -41,7 +41,7 @@ pub async fn interactions(
 ) -> Result<Response, ApiError> {
     let connection: SlackId = connection.parse().map_err(|_| refused(ReceiveError::Unknown))?;
     let request = SlackRequest { connection, headers: by_name(&headers), body: body.to_vec() };
-    let (slack, interaction) = state.engine().slack().take(&request).await.map_err(refused)?;
+    let (slack, interaction) = state.slack().take(&request).await.map_err(refused)?;
     if let Interaction::Rejected { comment, .. } = &interaction
         && comment.trim().is_empty()
     {

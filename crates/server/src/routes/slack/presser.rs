@@ -56,7 +56,7 @@ pub async fn identify(
 
 /// An address by which somebody who is signed in says that this Slack user is them.
 async fn request_link(state: &AppState, slack: &SlackRow, who: SlackUser, name: &str) -> Result<String, ApiError> {
-    let (now, token) = (state.engine().now(), random_text(TOKEN_CHARS));
+    let (now, token) = (state.now(), random_text(TOKEN_CHARS));
     let row = SlackLinkRequestRow {
         tenant: slack.tenant,
         token_hash: state.identity().slack_token_hash(&token),

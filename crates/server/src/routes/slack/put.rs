@@ -42,6 +42,6 @@ pub async fn put(
         rung_prod: body.rung_prod_s.map(span),
         rung_other: body.rung_other_s.map(span),
     };
-    let row = state.engine().slack().connect(caller.tenant, settings, &caller.actor()).await?;
+    let row = state.slack().connect(caller.tenant, settings, &caller.actor()).await?;
     Ok(Json(view::connection(&state, &headers, row)))
 }

@@ -22,7 +22,7 @@ use crate::state::AppState;
     ),
 )]
 pub async fn remove(State(state): State<AppState>, caller: Caller) -> Result<StatusCode, ApiError> {
-    if state.engine().slack().disconnect(caller.tenant, &caller.actor()).await? {
+    if state.slack().disconnect(caller.tenant, &caller.actor()).await? {
         Ok(StatusCode::NO_CONTENT)
     } else {
         Err(view::not_connected())

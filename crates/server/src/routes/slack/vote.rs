@@ -26,7 +26,7 @@ const RECORDED_EVERY: Duration = Duration::from_millis(100);
 
 /// Works on a press. Nobody waits for it.
 pub async fn take(state: &AppState, slack: &SlackRow, interaction: Interaction) {
-    let client = match state.engine().slack().client(slack) {
+    let client = match state.slack().client(slack) {
         Ok(client) => client,
         Err(error) => {
             tracing::warn!(tenant = %slack.tenant, %error, "a press in Slack cannot be answered");

@@ -36,13 +36,13 @@ const NEEDY_MAX: usize = 500;
 )]
 pub async fn show(State(state): State<AppState>, caller: Caller) -> Result<Json<StatusView>, ApiError> {
     let store = state.for_tenant(caller.tenant);
-    let now = state.engine().now();
+    let now = state.now();
     let whole_tenant = caller.workspace.is_none();
     let all_workers = view::workers(&state, caller.tenant, false).await?;
     let counts = store.live_counts(caller.workspace.as_deref()).await?;
     let needy = needy(&store, &caller).await?;
     let feed = if whole_tenant {
-        let since = state.engine().store_health().unsealed_since().await?;
+        let since = state.health().store().unsealed_since().await?;
         let lag_ms = since.map_or(0, |since| now.since(since).0);
         Some(FeedState { cursor: store.last_cursor().await?, lag_ms })
     } else {
@@ -93,7 +93,7 @@ async fn explained(state: &AppState, store: &TenantStore, rows: Vec<RunSummary>)
     let mut runs = Vec::with_capacity(rows.len());
     for row in rows {
         let Some(run) = store.load_run(row.run).await? else { continue };
-        let explanation = why(&run, state.engine().now(), Surroundings::default());
+        let explanation = why(&run, state.now(), Surroundings::default());
         // It may have gone on since it was listed.
         if !States::NEED_A_PERSON.contains(&run.state) {
             continue;

@@ -52,7 +52,7 @@ pub async fn change(
     }
     two_keys::check_settings(&state, &caller, &tenant, &change).await?;
     let tenant = view::changed(tenant, change, &state)?;
-    state.engine().tenants().change(tenant.clone(), &caller.as_tenant_actor()).await?;
+    state.tenants().change(tenant.clone(), &caller.as_tenant_actor()).await?;
     state.identity().forget();
     Ok(Json(view::tenant(tenant)))
 }

@@ -48,24 +48,23 @@ async fn add(
     body: CreateTenant,
     keep: Keep<'_>,
 ) -> Result<Made<CreatedTenant>, ApiError> {
-    let engine = state.engine();
     let name = name("name", body.name)?;
-    if engine.installation().tenant_by_name(&name).await?.is_some() {
+    if state.installation().tenant_by_name(&name).await?.is_some() {
         let detail = format!("there is already a tenant called `{name}`");
         return Err(ApiError::new(StatusCode::CONFLICT, "TENANT_EXISTS", detail));
     }
-    let tenant = Tenant::new(TenantId(engine.fresh_id()), name, engine.now());
+    let tenant = Tenant::new(TenantId(state.fresh_id()), name, state.now());
     let tenant = view::changed(tenant, body.with, state)?;
     let mut key = NewKey::new(tenant.id, "first admin", [Role::Admin].into_iter().collect());
     key.created_by = Some(caller.name());
     let text = KeyText::random();
-    let key = key.row(engine, state.identity().secret(), &text, None);
+    let key = key.row(state.fresh(), state.identity().secret(), &text, None);
     let admin_key = text.reveal().to_owned();
     let answer = CreatedTenant { tenant: view::tenant(tenant.clone()), admin_key, shown_once: Vec::new() };
     let made = Made::created(answer).showing_once(&["admin_key"]);
     let key_created = keys::created(&key, &caller.actor());
     let new = NewTenant { tenant, key, key_created, by: caller.as_tenant_actor() };
-    engine.tenants().add(new, keep.answer(&made)?).await?;
+    state.tenants().add(new, keep.answer(&made)?).await?;
     state.identity().forget();
     Ok(made)
 }

@@ -21,7 +21,7 @@ use crate::state::AppState;
 )]
 pub async fn list(State(state): State<AppState>, caller: Caller) -> Result<Json<TenantList>, ApiError> {
     let rows = if caller.may(Permission::Install) {
-        state.engine().installation().tenants().await?
+        state.installation().tenants().await?
     } else {
         state.for_tenant(caller.tenant).tenant().await?.into_iter().collect()
     };

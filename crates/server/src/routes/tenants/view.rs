@@ -43,7 +43,7 @@ pub fn changed(mut tenant: Tenant, change: ChangeTenant, state: &AppState) -> Re
     settings.task_workspace = change.task_workspace.unwrap_or(settings.task_workspace);
     settings.evidence_always = change.evidence_always.unwrap_or(settings.evidence_always);
     tenant.disabled_at = match change.disabled {
-        Some(true) => tenant.disabled_at.or(Some(state.engine().now())),
+        Some(true) => tenant.disabled_at.or(Some(state.now())),
         Some(false) => None,
         None => tenant.disabled_at,
     };
@@ -62,9 +62,7 @@ impl FromRequestParts<AppState> for OfTenant {
         let caller = Caller::from_request_parts(parts, state).await?;
         let text = named_in_path(parts, state, "tenant").await?;
         let found = match text.parse() {
-            Ok(id) if id == caller.tenant || caller.may(Permission::Install) => {
-                state.engine().installation().tenant(id).await?
-            }
+            Ok(id) if id == caller.tenant || caller.may(Permission::Install) => state.installation().tenant(id).await?,
             _ => None,
         };
         found.map(Self).ok_or_else(|| ApiError::unknown("tenant", &text))

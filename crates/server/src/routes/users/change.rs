@@ -32,7 +32,7 @@ pub async fn change(
     let ends_sessions = change.disabled == Some(true);
     if change.roles.is_some() || change.groups.is_some() || change.disabled.is_some() {
         // Also one's own: an admin who makes an approver of themselves is not at once one of two who must agree.
-        access::record(&mut user, caller.name(), state.engine().now());
+        access::record(&mut user, caller.name(), state.now());
     }
     user.roles = change.roles.unwrap_or(user.roles);
     if let Some(groups) = change.groups {
@@ -41,7 +41,7 @@ pub async fn change(
     user.display_name = text("display_name", change.display_name)?.or(user.display_name);
     user.email = text("email", change.email)?.or(user.email);
     user.disabled_at = match change.disabled {
-        Some(true) => user.disabled_at.or(Some(state.engine().now())),
+        Some(true) => user.disabled_at.or(Some(state.now())),
         Some(false) => None,
         None => user.disabled_at,
     };

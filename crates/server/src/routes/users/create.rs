@@ -53,7 +53,7 @@ async fn add(state: &AppState, caller: &Caller, body: CreateUser, keep: Keep<'_>
         groups: people::groups(body.groups)?,
         password,
         created_by: Some(caller.name()),
-        access_changed_at: Some(state.engine().now()),
+        access_changed_at: Some(state.now()),
         access_changed_by: Some(caller.name()),
         ..identity.new_user(caller.tenant, people::person_name(body.name)?)
     };

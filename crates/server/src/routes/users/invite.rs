@@ -43,7 +43,7 @@ pub async fn invite(
         let (new, invite) = state.identity().draft_invite(user.tenant, Some(user.id));
         // Whoever has the link gets in as this person.
         let mut user = user.clone();
-        people::note_access(&mut user, &caller, state.engine().now());
+        people::note_access(&mut user, &caller, state.now());
         let what = note::by(&caller, "user.invited", user.id, &serde_json::json!({ "name": user.name }));
         let link = setup_link(&state.base_url(&headers), &new.token);
         let shown = Invite { link, expires_at: new.expires_at, shown_once: Vec::new() };

@@ -45,7 +45,7 @@ pub async fn set(
     }
     caller.check_charge_of(user.installation && !own)?;
     user.password = Some(state.identity().passwords().hash(body.password).await?);
-    people::note_access(&mut user, &caller, state.engine().now());
+    people::note_access(&mut user, &caller, state.now());
     let what = note::by(&caller, "user.password_set", user.id, &serde_json::json!({ "name": user.name, "own": own }));
     state.identity().write_noted(caller.tenant, ChangeUser(user.clone()), what).await?;
     state.identity().end_sessions(&user, &caller.actor()).await?;

@@ -47,10 +47,10 @@ async fn add(
     let webhooks::NewOutbound { name, url, description, events, workflows } = new;
     let new = NewOutbound { name, url, description, events, workflows };
     let by = caller.responsible().map(str::to_owned);
-    let (row, secret) = state.engine().webhooks().draft_outbound(caller.tenant, new, by).await?;
+    let (row, secret) = state.webhooks().draft_outbound(caller.tenant, new, by).await?;
     let location = path::OUTBOUND_ONE.replace("{endpoint}", &row.id.to_string());
     let made = OutboundMade { endpoint: view::endpoint(row.clone()), secret, shown_once: Vec::new() };
     let made = Made::created(made).at(location).showing_once(&["secret"]);
-    state.engine().webhooks().add_outbound(row, &caller.actor(), keep.answer(&made)?).await?;
+    state.webhooks().add_outbound(row, &caller.actor(), keep.answer(&made)?).await?;
     Ok(made)
 }

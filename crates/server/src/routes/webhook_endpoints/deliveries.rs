@@ -30,7 +30,7 @@ pub async fn deliveries(
     OfEndpoint(named): OfEndpoint,
     Params(params): Params<MessagePage>,
 ) -> Result<Json<OutboundDeliveryList>, ApiError> {
-    let row = state.engine().webhooks().outbound_endpoint(caller.tenant, &named).await?;
+    let row = state.webhooks().outbound_endpoint(caller.tenant, &named).await?;
     let reads = state.for_tenant(caller.tenant);
     let limit = params.limit.unwrap_or(PAGE_DEFAULT).clamp(1, limits::PAGE_MAX);
     let mut messages = reads.messages(row.id, params.before, limit + 1).await?;

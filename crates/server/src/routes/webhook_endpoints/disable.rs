@@ -26,6 +26,6 @@ pub async fn disable(
     Body(disable): Body<Disable>,
 ) -> Result<Json<OutboundView>, ApiError> {
     let why = disable.reason.map(reason).transpose()?;
-    let row = state.engine().webhooks().disable_outbound(caller.tenant, &named, why, &caller.actor()).await?;
+    let row = state.webhooks().disable_outbound(caller.tenant, &named, why, &caller.actor()).await?;
     Ok(Json(view::endpoint(row)))
 }

@@ -28,6 +28,6 @@ pub async fn enable(
     Body(enable): Body<Enable>,
 ) -> Result<Json<OutboundView>, ApiError> {
     let by = caller.actor();
-    let row = state.engine().webhooks().enable_outbound(caller.tenant, &named, enable.skip_missed, &by).await?;
+    let row = state.webhooks().enable_outbound(caller.tenant, &named, enable.skip_missed, &by).await?;
     Ok(Json(view::endpoint(row)))
 }

@@ -31,11 +31,11 @@ pub async fn replay(
     let what = match (replay.delivery_id, replay.from) {
         (Some(id), None) => outbound::Replay::One(id),
         (None, Some(from)) => {
-            let to = replay.to.unwrap_or_else(|| state.engine().now());
+            let to = replay.to.unwrap_or_else(|| state.now());
             outbound::Replay::Between { from, to, dead_only: replay.dead_only }
         }
         _ => return Err(ApiError::invalid("say `delivery_id`, or `from` and perhaps `to`")),
     };
-    let queued = state.engine().webhooks().replay_messages(caller.tenant, &named, what, &caller.actor()).await?;
+    let queued = state.webhooks().replay_messages(caller.tenant, &named, what, &caller.actor()).await?;
     Ok((StatusCode::ACCEPTED, Json(Replayed { queued })))
 }

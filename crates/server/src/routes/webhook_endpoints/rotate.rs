@@ -25,6 +25,6 @@ pub async fn rotate(
     caller: Caller,
     OfEndpoint(named): OfEndpoint,
 ) -> Result<Json<OutboundMade>, ApiError> {
-    let (row, secret) = state.engine().webhooks().rotate_outbound(caller.tenant, &named, &caller.actor()).await?;
+    let (row, secret) = state.webhooks().rotate_outbound(caller.tenant, &named, &caller.actor()).await?;
     Ok(Json(OutboundMade { endpoint: view::endpoint(row), secret, shown_once: Vec::new() }))
 }

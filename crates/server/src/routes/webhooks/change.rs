@@ -27,6 +27,6 @@ pub async fn change(
     Body(change): Body<ChangeInbound>,
 ) -> Result<Json<InboundView>, ApiError> {
     let change = InboundChange { secondary: change.secondary, paused: change.paused };
-    let row = state.engine().webhooks().change_inbound(caller.tenant, &named, change, &caller.actor()).await?;
+    let row = state.webhooks().change_inbound(caller.tenant, &named, change, &caller.actor()).await?;
     Ok(Json(view::endpoint(row)))
 }

@@ -49,11 +49,11 @@ async fn add(
     let webhooks::NewInbound { name, source, header: signed_in, secondary, secret } = new;
     let new = NewInbound { name, source, header: signed_in, secondary, secret };
     let by = caller.responsible().map(str::to_owned);
-    let (row, secret) = state.engine().webhooks().draft_inbound(caller.tenant, new, by).await?;
+    let (row, secret) = state.webhooks().draft_inbound(caller.tenant, new, by).await?;
     let endpoint = view::endpoint(row.clone());
     let location = endpoint.path.clone();
     let made = InboundMade { endpoint, secret, shown_once: Vec::new() };
     let made = Made::created(made).at(location).showing_once(&["secret"]);
-    state.engine().webhooks().add_inbound(row, &caller.actor(), keep.answer(&made)?).await?;
+    state.webhooks().add_inbound(row, &caller.actor(), keep.answer(&made)?).await?;
     Ok(made)
 }

@@ -39,7 +39,7 @@ pub async fn deliveries(
     OfEndpoint(named): OfEndpoint,
     Params(params): Params<InboundDeliveryParams>,
 ) -> Result<Json<InboundDeliveryList>, ApiError> {
-    let row = state.engine().webhooks().inbound(caller.tenant, &named).await?;
+    let row = state.webhooks().inbound(caller.tenant, &named).await?;
     let limit = params.limit.unwrap_or(PAGE_DEFAULT).clamp(1, limits::PAGE_MAX);
     let before = params.before.unwrap_or(Timestamp(i64::MAX));
     let mut records = state.for_tenant(caller.tenant).deliveries(row.id, before, limit + 1).await?;

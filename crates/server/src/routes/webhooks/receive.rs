@@ -46,7 +46,7 @@ pub async fn receive(
 ) -> Result<Response, ApiError> {
     let endpoint: InboundId = named.parse().map_err(|_| refused(ReceiveError::Unknown))?;
     let request = InboundRequest { endpoint, headers: by_name(&headers), body: body.to_vec() };
-    let Received { source, answer } = state.engine().webhooks().receive(request).await.map_err(refused)?;
+    let Received { source, answer } = state.webhooks().receive(request).await.map_err(refused)?;
     Ok(match answer {
         Answer::Nothing => StatusCode::OK.into_response(),
         Answer::Challenge(challenge) => {

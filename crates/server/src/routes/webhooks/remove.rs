@@ -22,6 +22,6 @@ pub async fn remove(
     caller: Caller,
     OfEndpoint(named): OfEndpoint,
 ) -> Result<StatusCode, ApiError> {
-    state.engine().webhooks().remove_inbound(caller.tenant, &named, &caller.actor()).await?;
+    state.webhooks().remove_inbound(caller.tenant, &named, &caller.actor()).await?;
     Ok(StatusCode::NO_CONTENT)
 }

@@ -27,7 +27,6 @@ pub async fn rotate(
     OfEndpoint(named): OfEndpoint,
     Body(rotate): Body<Rotate>,
 ) -> Result<Json<InboundMade>, ApiError> {
-    let (row, secret) =
-        state.engine().webhooks().rotate_inbound(caller.tenant, &named, rotate.secret, &caller.actor()).await?;
+    let (row, secret) = state.webhooks().rotate_inbound(caller.tenant, &named, rotate.secret, &caller.actor()).await?;
     Ok(Json(InboundMade { endpoint: view::endpoint(row), secret, shown_once: Vec::new() }))
 }

@@ -45,7 +45,7 @@ pub async fn create(
         let row = row(&state, &caller, body, &token)?;
         let details = json!({ "name": row.name, "terms": row.terms });
         let what = note::by(&caller, "worker_identity.created", row.id, &details);
-        let identity = view::identity(row.clone(), state.engine().now());
+        let identity = view::identity(row.clone(), state.now());
         let answer = CreatedWorkerIdentity { identity, token: token.reveal().to_owned(), shown_once: Vec::new() };
         let made = Made::created(answer).showing_once(&["token"]);
         let add = AddWorkerIdentity(row);
@@ -68,10 +68,10 @@ fn row(
     if lifetime.0 == 0 || lifetime > limits::TOKEN_LIFETIME_MAX {
         return Err(ApiError::invalid("a token can be used for 1 ms to 7 days"));
     }
-    let now = state.engine().now();
+    let now = state.now();
     Ok(WorkerIdentityRow {
         tenant: caller.tenant,
-        id: WorkerIdentityId(state.engine().fresh_id()),
+        id: WorkerIdentityId(state.fresh_id()),
         name: name("name", body.name)?,
         terms: body.terms,
         token_lookup: token.lookup().to_owned(),

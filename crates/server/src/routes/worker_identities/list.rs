@@ -41,7 +41,7 @@ pub async fn list(
     let limit = params.limit.unwrap_or(PAGE_DEFAULT).clamp(1, limits::PAGE_MAX);
     let mut rows = state.for_tenant(caller.tenant).worker_identities(params.after, limit + 1).await?;
     let next_after = cut(&mut rows, limit, |row| row.id);
-    let now = state.engine().now();
+    let now = state.now();
     let identities = rows.into_iter().map(|row| view::identity(row, now)).collect();
     Ok(Json(WorkerIdentityList { identities, next_after }))
 }

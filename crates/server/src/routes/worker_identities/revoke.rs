@@ -28,7 +28,7 @@ pub async fn revoke(
     caller: Caller,
     OfWorkerIdentity(mut row): OfWorkerIdentity,
 ) -> Result<Json<WorkerIdentityView>, ApiError> {
-    let (at, by) = (state.engine().now(), caller.name());
+    let (at, by) = (state.now(), caller.name());
     let revoke = RevokeWorkerIdentity { tenant: row.tenant, identity: row.id, at, by: by.clone() };
     let what = note::by(&caller, "worker_identity.revoked", row.id, &serde_json::json!({ "name": row.name }));
     state.identity().write_noted(caller.tenant, revoke, what).await?;

@@ -36,12 +36,12 @@ pub async fn drain(
     if row.tenant.is_none() {
         return Err(view::alive(&row, "it is inside a server, and stops with it"));
     }
-    let now = state.engine().now();
+    let now = state.now();
     if row.state != WorkerState::Offline && row.lease_expires_at > now {
         let what = note::by(&caller, "worker.drained", row.id, &json!({ "worker": row.worker }));
         let drain = DrainSession { tenant: caller.tenant, session: row.id };
         state.identity().write_noted(caller.tenant, drain, what).await?;
-        state.engine().workers().drained(row.id);
+        state.workers().drained(row.id);
         row.state = WorkerState::Draining;
     }
     let running = state.for_tenant(caller.tenant).claims_by_session().await?.get(&row.id).copied().unwrap_or(0);

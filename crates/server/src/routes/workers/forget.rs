@@ -29,7 +29,7 @@ pub async fn forget(
     OfWorker(row): OfWorker,
 ) -> Result<StatusCode, ApiError> {
     let what = note::by(&caller, "worker.forgotten", row.id, &json!({ "worker": row.worker }));
-    let forget = ForgetSession { tenant: caller.tenant, session: row.id, now: state.engine().now() };
+    let forget = ForgetSession { tenant: caller.tenant, session: row.id, now: state.now() };
     match state.identity().write_noted(caller.tenant, forget, what).await? {
         Changed::Gone => {
             Err(view::alive(&row, "drain it first (`interlock worker drain`), or wait until its lease is over"))

@@ -27,7 +27,7 @@ pub async fn get(
     OfWorker(row): OfWorker,
 ) -> Result<Json<WorkerDetail>, ApiError> {
     let held = state.for_tenant(caller.tenant).held_by(row.id, limits::HELD_MAX).await?;
-    let worker = view::worker(held.len() as u64, row, state.engine().now());
+    let worker = view::worker(held.len() as u64, row, state.now());
     let holds = held.into_iter().map(|step| HeldStepView {
         run_id: step.run,
         position: step.position,

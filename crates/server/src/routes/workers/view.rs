@@ -45,7 +45,7 @@ pub fn alive(row: &SessionRow, what: &str) -> ApiError {
 pub async fn workers(state: &AppState, tenant: TenantId, with_ended: bool) -> Result<Vec<WorkerView>, ApiError> {
     let store = state.for_tenant(tenant);
     let running = store.claims_by_session().await?;
-    let now = state.engine().now();
+    let now = state.now();
     let of_session = |session: SessionId| running.get(&session).copied().unwrap_or(0);
     // Servers evaluate transforms by themselves: nobody has to look after those sessions.
     let own = |row: &SessionRow| row.queues.iter().all(|queue| queue == TRANSFORM_QUEUE);

@@ -102,7 +102,7 @@ async fn store(state: &AppState, request: ApplyWorkflow, keep: Keep<'_>) -> Resu
         };
         keep.answer(&version.made(warnings))
     };
-    let applied = state.engine().workflows().apply_answering(request, kept).await?;
+    let applied = state.workflows().apply_answering(request, kept).await?;
     let version = AppliedVersion {
         name: &applied.version.name,
         version: applied.version.version,

@@ -54,7 +54,7 @@ pub async fn enable(
 
 async fn set(state: &AppState, caller: &Caller, name: String, disabled: bool) -> Result<Json<WorkflowView>, ApiError> {
     let tenant = caller.tenant;
-    state.engine().workflows().set_disabled(tenant, &name, disabled, &caller.actor()).await?;
+    state.workflows().set_disabled(tenant, &name, disabled, &caller.actor()).await?;
     let head = state.for_tenant(tenant).workflow(&name).await?;
     let row = head.ok_or(EngineError::UnknownWorkflow { workflow: name, version: None })?;
     Ok(Json(view::workflow(row)))

@@ -36,7 +36,6 @@ pub async fn plan(
 ) -> Result<Json<Payload>, ApiError> {
     let PlanRequest { source, file, workflow, version, inputs } = body;
     let given = inputs.to_exact_value().map_err(|error| ApiError::invalid(format!("the inputs: {error}")))?;
-    let engine = state.engine();
     let (walked, plan) = match (source, workflow) {
         (Some(source), None) if version.is_none() => {
             let walk_file = move |budget: &Budget| {
@@ -47,20 +46,20 @@ pub async fn plan(
                 let walked = walked.map_err(|faults| ApiError::invalid(faults.to_string()))?;
                 Ok::<_, ApiError>((walked, checked.definition.plan(1)))
             };
-            engine.evaluate(caller.tenant, walk_file).await??
+            state.evaluate(caller.tenant, walk_file).await??
         }
         (None, Some(name)) if file.is_none() => {
             let unknown = || EngineError::UnknownWorkflow { workflow: name.clone(), version };
             let applied = match version {
-                Some(version) => engine.workflows().version(caller.tenant, &name, version).await?,
-                None => engine.workflows().latest(caller.tenant, &name).await?,
+                Some(version) => state.workflows().version(caller.tenant, &name, version).await?,
+                None => state.workflows().latest(caller.tenant, &name).await?,
             };
             let applied = applied.ok_or_else(unknown)?;
             let walk_version = move |budget: &Budget| {
                 let walked = walk(&applied.definition, &given, budget);
                 walked.map(|walked| (walked, applied.definition.plan(applied.version)))
             };
-            let walked = engine.evaluate(caller.tenant, walk_version).await?;
+            let walked = state.evaluate(caller.tenant, walk_version).await?;
             walked.map_err(|faults| ApiError::invalid(faults.to_string()))?
         }
         _ => {
@@ -69,6 +68,6 @@ pub async fn plan(
         }
     };
     let person = caller.responsible().map(str::to_owned);
-    let walked = engine.policies().predict(caller.tenant, Arc::new(plan), walked, person).await?;
+    let walked = state.policies().predict(caller.tenant, Arc::new(plan), walked, person).await?;
     Payload::of(&walked).map(Json).map_err(|error| ApiError::invalid(error.to_string()))
 }

@@ -39,6 +39,6 @@ pub async fn validate(
             }
         }
     };
-    let checked = state.engine().evaluate(caller.tenant, check).await?;
+    let checked = state.evaluate(caller.tenant, check).await?;
     Ok(Json(checked))
 }

@@ -1,0 +1,35 @@
+//! How an engine is doing.
+
+use interlock_store::StoreHealth;
+
+use crate::counters::Counters;
+use crate::dispatch::Pressure;
+use crate::loops::supervise::LoopHealth;
+use crate::parts::EngineHealth;
+use crate::set_aside::ItemSetAside;
+
+impl EngineHealth {
+    /// How the store is.
+    pub fn store(&self) -> StoreHealth {
+        self.0.0.store.health()
+    }
+
+    /// How the loops are doing.
+    pub fn loops(&self) -> Vec<LoopHealth> {
+        self.0.0.loops.health()
+    }
+
+    /// What this server cannot work on.
+    pub fn set_aside(&self) -> Vec<ItemSetAside> {
+        self.0.0.set_aside.list()
+    }
+
+    pub fn counters(&self) -> &Counters {
+        &self.0.0.counters
+    }
+
+    /// How often the bounds of dispatch have mattered since the engine was opened.
+    pub fn pressure(&self) -> Pressure {
+        self.0.0.dispatch.pressure()
+    }
+}
