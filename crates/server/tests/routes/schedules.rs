@@ -284,5 +284,10 @@ async fn a_tenant_has_only_so_many_schedules() {
     let over = api.post("/schedules", new("over")).await;
     assert_eq!(over.problem(), (422, "INPUT_INVALID"));
     assert!(over.text("detail").contains("at most"), "{}", over.body);
+    // A file that asks for one more is refused whole: no version is there whose schedule is not.
+    let nightly = "name: nightly\non: { schedule: { cron: '0 3 * * *' } }\nsteps:\n  - id: a\n    transform: 1\n";
+    let refused = api.post("/workflows", json!({ "source": nightly })).await;
+    assert_eq!(refused.problem(), (422, "INPUT_INVALID"));
+    assert_eq!(api.get("/workflows/nightly").await.status, 404);
     api.end().await;
 }
