@@ -27,6 +27,8 @@ pub mod path {
     pub const OUTCOMES: &str = "/api/v1/agent/{session}/outcomes";
     pub const OUTPUT: &str = "/api/v1/agent/{session}/output";
     pub const UNREGISTER: &str = "/api/v1/agent/unregister";
+    /// A WebSocket that carries all of the above, as [`crate::channel`] has it.
+    pub const CHANNEL: &str = "/api/v1/agent/channel";
 }
 
 /// Bounds of the worker calls.

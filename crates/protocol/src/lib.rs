@@ -12,6 +12,7 @@ pub mod audit;
 pub mod body;
 pub mod bulk;
 pub mod changes;
+pub mod channel;
 pub mod code;
 pub mod delegations;
 pub mod enrolment;

@@ -164,6 +164,7 @@ const OF_TENANT: &[&str] = &[
     agent::path::OUTCOMES,
     agent::path::OUTPUT,
     agent::path::UNREGISTER,
+    agent::path::CHANNEL,
 ];
 
 /// The scope of a route, where it is in one of the lists.

@@ -86,7 +86,7 @@ pub struct Line {
 impl Line {
     /// Whether the answer goes on as events happen.
     pub fn is_stream(&self) -> bool {
-        [live::path::SSE_RUN, live::path::SSE_FEED, live::path::SSE_OUTPUT].contains(&self.path)
+        [live::path::SSE_RUN, live::path::SSE_FEED, live::path::SSE_OUTPUT, agent::path::CHANNEL].contains(&self.path)
     }
 
     /// The longest body that a request of this route may have. Who has not proven anything gets little.
@@ -334,6 +334,8 @@ pub static MATRIX: &[Line] = {
         line("POST", agent::path::OUTCOMES, Work, OF_ATTEMPT),
         line("POST", agent::path::OUTPUT, Work, OF_ATTEMPT),
         line("POST", agent::path::UNREGISTER, Work, SESSION_IN_BODY),
+        // What its frames name stands in the lines above, which they go past.
+        line("GET", agent::path::CHANNEL, Work, &[]),
     ]
 };
 

@@ -1,8 +1,8 @@
 //! Routes, pages and the description of the API in one router, with what every request passes on its way.
 
-use axum::Router;
 use axum::http::StatusCode;
 use axum::middleware::{from_fn, from_fn_with_state};
+use axum::{Extension, Router};
 use interlock_engine::Engine;
 use tokio_util::sync::CancellationToken;
 
@@ -12,6 +12,7 @@ use crate::idempotency::outlive_connection;
 use crate::listen::ServerOptions;
 use crate::parameters::check_query;
 use crate::request::check_address;
+use crate::routes::agent::channel::Calls;
 use crate::state::AppState;
 use crate::{guard, observe, openapi, pages, routes};
 
@@ -24,7 +25,8 @@ pub(crate) fn router_of(state: AppState) -> Router {
     let guarded = Router::from(routes::guarded())
         .route_layer(from_fn(outlive_connection))
         .route_layer(from_fn(check_query))
-        .route_layer(from_fn_with_state(state.clone(), guard::check));
+        .route_layer(from_fn_with_state(state.clone(), guard::check))
+        .layer(Extension(Calls::new(&state)));
     Router::new()
         .merge(guarded)
         .merge(Router::from(routes::live::sockets()))

@@ -5,22 +5,23 @@ use std::time::Duration;
 
 use interlock_core::ids::SessionId;
 use interlock_protocol::agent::{
-    Complete, Completed, EffectAnswer, EffectIntent, EffectOutcome, Heartbeat, OutputBatch, OutputTaken, Poll, Polled,
-    Registered, Renewed, Unregister, WorkerHello, path,
+    self, Complete, Completed, EffectAnswer, EffectIntent, EffectOutcome, Heartbeat, OutputBatch, OutputTaken, Poll,
+    Polled, Registered, Renewed, Unregister, WorkerHello, path,
 };
 use interlock_protocol::body::AnswerBody;
 use interlock_protocol::problem::{Problem, is_transient};
 use interlock_protocol::transport::{Transport, TransportError};
 use reqwest::header::{AUTHORIZATION, CONTENT_TYPE};
-use reqwest::{Certificate, Client, Identity, StatusCode, Url};
+use reqwest::{Certificate, Client, Identity, Method, RequestBuilder, StatusCode, Url};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use zeroize::Zeroizing;
 
+use crate::channel::Channel;
 use crate::limits;
 
 /// The largest answer that is read: a full poll of large inputs.
-const ANSWER_BYTES_MAX: usize = 64 << 20;
+pub(crate) const ANSWER_BYTES_MAX: usize = 64 << 20;
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// Shorter than what proxies and load balancers keep idle connections for.
 const IDLE_MAX: Duration = Duration::from_secs(30);
@@ -65,6 +66,8 @@ pub struct HttpTransport {
     client: Arc<RwLock<Client>>,
     base: Arc<str>,
     authorization: Option<Arc<str>>,
+    /// Takes the calls, where the server has one.
+    channel: Option<Arc<Channel>>,
 }
 
 impl HttpTransport {
@@ -91,13 +94,22 @@ impl HttpTransport {
             WorkerCredential::Key(token) => Some(format!("Bearer {token}").into()),
             _ => None,
         };
-        Ok(Self { client: Arc::new(RwLock::new(client)), base, authorization })
+        Ok(Self { client: Arc::new(RwLock::new(client)), base, authorization, channel: None })
+    }
+
+    /// Makes the calls of a session over one WebSocket; by requests where the server, or something in between, has none.
+    #[must_use]
+    pub fn with_channel(self) -> Self {
+        Self { channel: Some(Arc::default()), ..self }
     }
 
     /// Goes on with a renewed certificate. Calls that are under way end as they began.
     pub fn renew(&self, options: &TransportOptions) -> Result<(), InvalidServer> {
         let fresh = client(options)?;
         *self.client.write().unwrap_or_else(PoisonError::into_inner) = fresh;
+        if let Some(channel) = &self.channel {
+            channel.begin_anew();
+        }
         Ok(())
     }
 
@@ -107,7 +119,8 @@ impl HttpTransport {
 
     /// A call that is none of a session: enrolment, and the renewal of a certificate.
     pub async fn ask<A: DeserializeOwned>(&self, path: &str, body: &impl Serialize) -> Result<A, TransportError> {
-        self.call(path, body, limits::CALL_TIMEOUT).await
+        let body = written(body)?;
+        read(path, &self.post(path, body, limits::CALL_TIMEOUT).await?)
     }
 
     async fn call<A: DeserializeOwned>(
@@ -116,24 +129,35 @@ impl HttpTransport {
         body: &impl Serialize,
         span: Duration,
     ) -> Result<A, TransportError> {
-        let answer = self.send(path, body, span).await?;
-        serde_json::from_slice(&answer)
-            .map_err(|error| TransportError::unavailable(format!("unreadable answer from {path}: {error}")))
+        read(path, &self.send(path, body, span).await?)
     }
 
     async fn send(&self, path: &str, body: &impl Serialize, span: Duration) -> Result<Vec<u8>, TransportError> {
-        let body =
-            serde_json::to_vec(body).map_err(|error| TransportError::refused("REQUEST_INVALID", error.to_string()))?;
-        let mut request = self
-            .client()
-            .post(format!("{}{path}", self.base))
-            .header(CONTENT_TYPE, "application/json")
-            .timeout(span)
-            .body(body);
-        if let Some(authorization) = &self.authorization {
-            request = request.header(AUTHORIZATION, &**authorization);
+        let body = written(body)?;
+        let open = match &self.channel {
+            Some(channel) => channel.open(|| self.request(Method::GET, agent::path::CHANNEL)).await?,
+            None => None,
+        };
+        match open {
+            Some(line) => {
+                let (status, answer) = line.call(path, &body, span).await?;
+                if status.is_success() { Ok(answer) } else { Err(refusal(status, &answer)) }
+            }
+            None => self.post(path, body, span).await,
         }
-        let mut response = request.send().await.map_err(|error| lost(&error))?;
+    }
+
+    fn request(&self, method: Method, path: &str) -> RequestBuilder {
+        let request = self.client().request(method, format!("{}{path}", self.base));
+        match &self.authorization {
+            Some(authorization) => request.header(AUTHORIZATION, &**authorization),
+            None => request,
+        }
+    }
+
+    async fn post(&self, path: &str, body: String, span: Duration) -> Result<Vec<u8>, TransportError> {
+        let request = self.request(Method::POST, path).header(CONTENT_TYPE, "application/json");
+        let mut response = request.timeout(span).body(body).send().await.map_err(|error| lost(&error))?;
         let mut answer = Vec::new();
         while let Some(chunk) = response.chunk().await.map_err(|error| lost(&error))? {
             if answer.len() + chunk.len() > ANSWER_BYTES_MAX {
@@ -155,6 +179,15 @@ impl HttpTransport {
     }
 }
 
+fn written(body: &impl Serialize) -> Result<String, TransportError> {
+    serde_json::to_string(body).map_err(|error| TransportError::refused("REQUEST_INVALID", error.to_string()))
+}
+
+fn read<A: DeserializeOwned>(path: &str, answer: &[u8]) -> Result<A, TransportError> {
+    serde_json::from_slice(answer)
+        .map_err(|error| TransportError::unavailable(format!("unreadable answer from {path}: {error}")))
+}
+
 fn client(options: &TransportOptions) -> Result<Client, InvalidServer> {
     let mut builder = Client::builder()
         .connect_timeout(CONNECT_TIMEOUT)
@@ -172,7 +205,7 @@ fn client(options: &TransportOptions) -> Result<Client, InvalidServer> {
     Ok(builder.build()?)
 }
 
-fn lost(error: &reqwest::Error) -> TransportError {
+pub(crate) fn lost(error: &reqwest::Error) -> TransportError {
     let mut what = error.to_string();
     let mut source = std::error::Error::source(error);
     while let Some(cause) = source {

@@ -29,6 +29,7 @@
 //! Time comes from tokio and randomness from [`WorkerOptions::seed`], so a simulation can replay a worker.
 
 mod attempt;
+mod channel;
 mod context;
 mod effect;
 mod error;
@@ -63,6 +64,8 @@ mod limits {
     /// How long the result of an attempt is offered to a server that does not answer. Expiry of the lease does
     /// not invalidate it: the attempt may still be the current one when the server is back.
     pub const REPORT_PATIENCE: Duration = Duration::from_mins(10);
+    /// How long calls go by HTTP after a server has declined a channel.
+    pub const CHANNEL_PAUSE: Duration = Duration::from_mins(1);
     /// The first pause after a call without an answer, and the longest.
     pub const BACKOFF_FIRST: Duration = Duration::from_millis(100);
     pub const BACKOFF_MAX: Duration = Duration::from_secs(5);

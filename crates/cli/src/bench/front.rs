@@ -14,6 +14,8 @@ pub struct Front {
     pub address: SocketAddr,
     /// A real key: requests are authenticated as everybody's are.
     pub token: String,
+    /// A key of a worker.
+    pub worker: String,
     /// A key of somebody who makes people.
     pub admin: String,
     stop: CancellationToken,
@@ -32,13 +34,15 @@ impl Front {
         };
         let new = NewKey::new(rig.tenants[0], "bench", [Role::Operator].into_iter().collect());
         let token = create_key(&rig.engine, &options.secret, new).await?.1.reveal().to_owned();
+        let new = NewKey::new(rig.tenants[0], "bench-worker", [Role::Worker].into_iter().collect());
+        let worker = create_key(&rig.engine, &options.secret, new).await?.1.reveal().to_owned();
         let new = NewKey::new(rig.tenants[0], "bench-admin", [Role::Admin].into_iter().collect());
         let admin = create_key(&rig.engine, &options.secret, new).await?.1.reveal().to_owned();
         let server = Server::bind(rig.engine.clone(), options).await?;
         let address = server.address()?;
         let stop = CancellationToken::new();
         let serving = tokio::spawn(server.run(stop.clone()));
-        Ok(Self { address, token, admin, stop, serving })
+        Ok(Self { address, token, worker, admin, stop, serving })
     }
 
     pub async fn close(self) -> anyhow::Result<()> {

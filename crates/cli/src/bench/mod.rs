@@ -9,6 +9,7 @@ mod growth;
 mod http;
 mod output;
 mod policy;
+mod remote;
 mod report;
 mod rig;
 mod w1;
@@ -37,6 +38,12 @@ pub struct BenchArgs {
     /// How many embedded workers share the load.
     #[arg(long, default_value_t = 1)]
     workers: usize,
+    /// W1: the tasks run in another process, which talks to a server on this machine.
+    #[arg(long, value_enum)]
+    remote: Option<remote::Over>,
+    /// The other process: works for the server at this address. Its key comes by standard input.
+    #[arg(long, hide = true, value_name = "URL")]
+    works_for: Option<String>,
     /// Over how many tenants the runs are spread.
     #[arg(long, default_value_t = 1)]
     tenants: usize,
@@ -83,7 +90,11 @@ enum Workload {
 }
 
 pub async fn run(args: BenchArgs) -> anyhow::Result<()> {
+    if let Some(server) = &args.works_for {
+        return remote::work(server, &args).await;
+    }
     let all = args.workload == Workload::All;
+    anyhow::ensure!(args.remote.is_none() || args.workload == Workload::W1, "--remote is for w1");
     let wants = |workload| all || args.workload == workload;
     if wants(Workload::W1) {
         w1::run(&args, "w1", args.runs.unwrap_or(40_000), args.in_flight.unwrap_or(1_000)).await?.print(args.json)?;

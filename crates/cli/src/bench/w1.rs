@@ -9,12 +9,18 @@ use interlock_engine::EncodedPlan;
 use tokio::task::JoinSet;
 
 use super::BenchArgs;
+use super::remote::Remote;
 use super::report::{Report, percentile, rss_mib};
 use super::rig::{Rig, bar, chain, no_ops, now, start};
 
 pub async fn run(args: &BenchArgs, workload: &'static str, runs: u64, in_flight: usize) -> anyhow::Result<Report> {
     let mut rig = Rig::new(args).await?;
-    rig.work(no_ops, args.workers, in_flight.max(2));
+    let remote = if let Some(over) = args.remote {
+        Some(Remote::start(&rig, over, in_flight.max(2)).await?)
+    } else {
+        rig.work(no_ops, args.workers, in_flight.max(2));
+        None
+    };
     let plan = chain(args.steps)?;
     // A few runs first, so that prepared statements and caches are in place.
     for _ in 0..20 {
@@ -33,8 +39,11 @@ pub async fn run(args: &BenchArgs, workload: &'static str, runs: u64, in_flight:
         p50_ms: percentile(&mut latencies, 0.5),
         p99_ms: percentile(&mut latencies, 0.99),
         rss_mib: rss_mib(),
-        more: serde_json::Map::new(),
+        more: args.remote.iter().map(|over| ("remote".to_owned(), over.as_str().into())).collect(),
     };
+    if let Some(remote) = remote {
+        remote.end().await?;
+    }
     rig.close().await;
     Ok(report)
 }

@@ -14,7 +14,7 @@ mod token;
 use std::path::PathBuf;
 
 use anyhow::Context as _;
-use clap::{Args, Subcommand};
+use clap::{Args, Subcommand, ValueEnum};
 use interlock_core::plan::DEFAULT_QUEUE;
 use interlock_credentials::{Tenancy, harden_process};
 use interlock_worker::{
@@ -85,6 +85,14 @@ enum WorkerVerb {
     Token(token::TokenArgs),
 }
 
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum TransportKind {
+    /// All calls over one WebSocket.
+    Websocket,
+    /// Each call a request, with long polls.
+    Http,
+}
+
 #[derive(Args)]
 struct StartWorkerArgs {
     #[command(flatten)]
@@ -119,6 +127,9 @@ struct StartWorkerArgs {
     /// The data folder of a server on this machine.
     #[arg(long, env = "INTERLOCK_DATA", default_value = "interlock-data")]
     data: PathBuf,
+    /// How it talks to the server. Where the server, or a proxy before it, has no WebSockets, it falls back to requests.
+    #[arg(long, env = "INTERLOCK_WORKER_TRANSPORT", value_enum, default_value_t = TransportKind::Websocket)]
+    transport: TransportKind,
     /// A name that people recognise; the process id by default.
     #[arg(long, env = "INTERLOCK_WORKER_NAME")]
     name: Option<String>,
@@ -233,6 +244,7 @@ async fn start(args: StartWorkerArgs) -> anyhow::Result<()> {
         names.push("commands");
     }
     let http = HttpTransport::open(&transport_options)?;
+    let http = if args.transport == TransportKind::Websocket { http.with_channel() } else { http };
     let transport = Telling::new(http.clone(), &server, &names);
     let enrolled = identity.is_some();
     let options = WorkerOptions {

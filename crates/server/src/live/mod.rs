@@ -25,7 +25,7 @@ pub use cursor::{ahead, cursor};
 pub use events::stream;
 pub use hub::Hub;
 pub use output::stream_output;
-pub use socket::{Heard, Socket, serve};
+pub use socket::{Heard, Socket, close_code, serve};
 
 use interlock_core::ids::{RunId, TenantId};
 

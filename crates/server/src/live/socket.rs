@@ -95,17 +95,20 @@ impl Socket {
 
     /// Says what was wrong with a frame that could not be read, where the standard has a code for it.
     async fn close_for(&mut self, error: axum::Error) {
-        let Ok(error) = error.into_inner().downcast::<tungstenite::Error>() else { return };
-        let code = match *error {
-            tungstenite::Error::Utf8(_) => close::NOT_TEXT,
-            tungstenite::Error::Capacity(_) => close::TOO_LARGE,
-            // The peer has gone without a word.
-            tungstenite::Error::Protocol(ProtocolError::ResetWithoutClosingHandshake) => return,
-            tungstenite::Error::Protocol(_) => close::PROTOCOL,
-            _ => return,
-        };
+        let Some(code) = close_code(error) else { return };
         let frame = CloseFrame { code, reason: "".into() };
         let _ = timeout(limits::CLOSE_TIMEOUT, self.0.send(Message::Close(Some(frame)))).await;
+    }
+}
+
+/// The code that the standard has for a frame that could not be read; none where the peer has gone without a word.
+pub fn close_code(error: axum::Error) -> Option<u16> {
+    match *error.into_inner().downcast::<tungstenite::Error>().ok()? {
+        tungstenite::Error::Utf8(_) => Some(close::NOT_TEXT),
+        tungstenite::Error::Capacity(_) => Some(close::TOO_LARGE),
+        tungstenite::Error::Protocol(ProtocolError::ResetWithoutClosingHandshake) => None,
+        tungstenite::Error::Protocol(_) => Some(close::PROTOCOL),
+        _ => None,
     }
 }
 

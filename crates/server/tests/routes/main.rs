@@ -8,6 +8,7 @@ mod approvals;
 mod audit;
 mod broken_off;
 mod bulk;
+mod channel;
 mod codes;
 mod connections;
 mod cut;

@@ -36,8 +36,23 @@ async fn worker_key(engine: &Engine, options: &ServerOptions) -> String {
     create_key(engine, &options.secret, new).await.unwrap().1.reveal().to_owned()
 }
 
+/// What carries a worker's calls.
+type Carried = fn(HttpTransport) -> HttpTransport;
+
+const BY_REQUESTS: Carried = |transport| transport;
+const OVER_A_CHANNEL: Carried = HttpTransport::with_channel;
+
 #[tokio::test]
 async fn a_remote_worker_runs_a_run_and_leaves_in_good_order() {
+    runs_a_run(BY_REQUESTS).await;
+}
+
+#[tokio::test]
+async fn so_does_one_over_a_channel() {
+    runs_a_run(OVER_A_CHANNEL).await;
+}
+
+async fn runs_a_run(carried: Carried) {
     let (engine, [tenant, _], database) = engine().await;
     let options = ServerOptions { listen: ANY_PORT, ..ServerOptions::new(tenant) };
     let key = worker_key(&engine, &options).await;
@@ -46,7 +61,7 @@ async fn a_remote_worker_runs_a_run_and_leaves_in_good_order() {
     let stop_server = CancellationToken::new();
     let serving = tokio::spawn(server.run(stop_server.clone()));
 
-    let transport = HttpTransport::new(&address, Some(key)).unwrap();
+    let transport = carried(HttpTransport::new(&address, Some(key)).unwrap());
     let stop_worker = CancellationToken::new();
     let worker = Worker::new(transport, tasks(), WorkerOptions::default()).run(stop_worker.clone());
     let working = tokio::spawn(worker);
@@ -70,6 +85,15 @@ async fn a_remote_worker_runs_a_run_and_leaves_in_good_order() {
 
 #[tokio::test]
 async fn a_server_that_stops_ends_long_polls() {
+    stops(BY_REQUESTS).await;
+}
+
+#[tokio::test]
+async fn a_server_that_stops_ends_channels() {
+    stops(OVER_A_CHANNEL).await;
+}
+
+async fn stops(carried: Carried) {
     let (engine, [tenant, _], database) = engine().await;
     let options = ServerOptions { listen: ANY_PORT, ..ServerOptions::new(tenant) };
     let key = worker_key(&engine, &options).await;
@@ -77,7 +101,7 @@ async fn a_server_that_stops_ends_long_polls() {
     let address = format!("http://{}", server.address().unwrap());
     let stop = CancellationToken::new();
     let serving = tokio::spawn(server.run(stop.clone()));
-    let transport = HttpTransport::new(&address, Some(key)).unwrap();
+    let transport = carried(HttpTransport::new(&address, Some(key)).unwrap());
     let stop_worker = CancellationToken::new();
     let working = tokio::spawn(Worker::new(transport, tasks(), WorkerOptions::default()).run(stop_worker.clone()));
     while engine.store().sessions().await.unwrap().is_empty() {

@@ -1,5 +1,6 @@
 //! The calls of workers. Every one of them is safe to repeat.
 
+pub mod channel;
 mod complete;
 mod enrol;
 mod heartbeat;
@@ -20,6 +21,13 @@ pub fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::default()
         .routes(routes!(enrol::enrol))
         .routes(routes!(renew::renew))
+        .routes(routes!(channel::channel))
+        .merge(calls())
+}
+
+/// What a session is held by, each by itself or as a frame of the [`channel`].
+fn calls() -> OpenApiRouter<AppState> {
+    OpenApiRouter::default()
         .routes(routes!(register::register))
         .routes(routes!(heartbeat::heartbeat))
         .routes(routes!(poll::poll))

@@ -48,7 +48,7 @@ impl FromRequestParts<AppState> for StartingPoint {
 }
 
 /// A request for a WebSocket. Any other request is told so in our own words.
-pub struct Upgrade(WebSocketUpgrade);
+pub struct Upgrade(pub WebSocketUpgrade);
 
 impl FromRequestParts<AppState> for Upgrade {
     type Rejection = ApiError;

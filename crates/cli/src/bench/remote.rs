@@ -1,0 +1,95 @@
+//! A worker in a process of its own, which reaches the engine through a server on this machine.
+
+use std::process::Stdio;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use clap::ValueEnum;
+use interlock_worker::{HttpTransport, Worker, WorkerOptions};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::process::{Child, Command};
+use tokio_util::sync::CancellationToken;
+
+use super::BenchArgs;
+use super::front::Front;
+use super::rig::{Rig, no_ops};
+
+/// What carries its calls.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Over {
+    /// One WebSocket.
+    Websocket,
+    /// Requests.
+    Http,
+}
+
+impl Over {
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Websocket => "websocket",
+            Self::Http => "http",
+        }
+    }
+}
+
+pub struct Remote {
+    front: Front,
+    worker: Child,
+}
+
+impl Remote {
+    pub async fn start(rig: &Rig, over: Over, slots: usize) -> anyhow::Result<Self> {
+        let front = Front::open(rig).await?;
+        let program = std::env::current_exe().context("cannot find this program")?;
+        let mut worker = Command::new(program)
+            .args(["bench", "w1", "--remote", over.as_str(), "--works-for", &format!("http://{}", front.address)])
+            .args(["--in-flight", &slots.to_string()])
+            .stdin(Stdio::piped())
+            .kill_on_drop(true)
+            .spawn()
+            .context("cannot start the worker's process")?;
+        let mut input = worker.stdin.take().context("the worker's process has no input")?;
+        // The end of the input comes with the end of the benchmark: see `work`.
+        input.write_all(format!("{}\n", front.worker).as_bytes()).await?;
+        worker.stdin = Some(input);
+        Ok(Self { front, worker })
+    }
+
+    pub async fn end(mut self) -> anyhow::Result<()> {
+        drop(self.worker.stdin.take());
+        let ended = self.worker.wait().await?;
+        anyhow::ensure!(ended.success(), "the worker's process ended with {ended}");
+        self.front.close().await
+    }
+}
+
+/// The other process: works until its input ends.
+pub async fn work(server: &str, args: &BenchArgs) -> anyhow::Result<()> {
+    let mut input = tokio::io::stdin();
+    let mut key = Vec::new();
+    loop {
+        let byte = input.read_u8().await.context("no key came by standard input")?;
+        if byte == b'\n' {
+            break;
+        }
+        key.push(byte);
+    }
+    let transport = HttpTransport::new(server, Some(String::from_utf8(key)?))?;
+    let transport = if args.remote == Some(Over::Websocket) { transport.with_channel() } else { transport };
+    let options = WorkerOptions {
+        name: "bench-remote".to_owned(),
+        slots: args.in_flight.unwrap_or(1_000) as u32,
+        poll_wait: Duration::from_secs(5),
+        ..WorkerOptions::default()
+    };
+    let stop = CancellationToken::new();
+    let stopping = stop.clone();
+    tokio::spawn(async move {
+        let mut rest = Vec::new();
+        // Whatever it is, it is the end.
+        let _ = input.read_to_end(&mut rest).await;
+        stopping.cancel();
+    });
+    Box::pin(Worker::new(transport, no_ops(), options).run(stop)).await?;
+    Ok(())
+}

@@ -1,0 +1,37 @@
+//! A worker's calls over one WebSocket. A text frame from the worker is a call, one from the server is its answer; both carry
+//! the number that the worker has given it, so that many are under way at once and answers come in any order.
+//!
+//! A call is what the request to its address would be, and is held against the same: credential, role, session, size, rate.
+
+use std::borrow::Cow;
+
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+/// Bounds of a channel.
+pub mod limits {
+    /// Calls of one channel that are worked on at once; more wait unread.
+    pub const CALLS_MAX: usize = 1_024;
+}
+
+/// From the worker: what it would have sent by `POST`.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CallFrame<'a> {
+    pub id: u64,
+    /// The address, as in [`crate::agent::path`].
+    #[serde(borrow)]
+    pub call: Cow<'a, str>,
+    #[serde(borrow)]
+    pub body: &'a RawValue,
+}
+
+/// From the server: what the answer to the request would have been.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct AnswerFrame<'a> {
+    pub id: u64,
+    pub status: u16,
+    /// None where the answer has none.
+    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
+    pub body: Option<&'a RawValue>,
+}

@@ -1,0 +1,221 @@
+//! `WS /agent/channel`: a worker's calls over one connection. Each frame goes the way that a request of its own would go,
+//! past the guard too: a key that is revoked meanwhile gets nothing more done.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::body::{Body, to_bytes};
+use axum::extract::ws::{CloseFrame, Message, Utf8Bytes, WebSocket};
+use axum::extract::{Extension, Request, State};
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::middleware::{from_fn, from_fn_with_state};
+use axum::response::{IntoResponse as _, Response};
+use axum::{Router, http};
+use futures::{SinkExt as _, StreamExt as _};
+use interlock_protocol::agent::path;
+use interlock_protocol::channel::{AnswerFrame, CallFrame, limits as channel_limits};
+use interlock_protocol::live::close;
+use serde_json::value::RawValue;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
+use tokio::task::JoinSet;
+use tokio::time::timeout;
+use tower::ServiceExt as _;
+
+use crate::api_error::ApiError;
+use crate::connections::PeerAddress;
+use crate::identity::Caller;
+use crate::parameters::check_query;
+use crate::routes::live::place::Upgrade;
+use crate::state::AppState;
+use crate::tls::PeerWorker;
+use crate::{guard, limits, observe};
+
+/// What the bodies of a channel's calls may hold in memory, all together. The largest one fits.
+const BYTES_IN_FLIGHT: usize = 2 * limits::BODY_BYTES_MAX;
+/// The least that a call counts for.
+const CALL_BYTES_MIN: usize = BYTES_IN_FLIGHT / channel_limits::CALLS_MAX;
+const FRAME_BYTES_MAX: usize = limits::BODY_BYTES_MAX + 1_024;
+/// A worker that takes no answer for so long has gone.
+const SEND_TIMEOUT: Duration = Duration::from_secs(10);
+/// What calls that are under way get to end in when the server stops.
+const LAST_ANSWERS: Duration = Duration::from_secs(5);
+
+/// The calls that a channel carries, with all that stands before them.
+#[derive(Clone)]
+pub struct Calls(Router);
+
+impl Calls {
+    pub fn new(state: &AppState) -> Self {
+        let calls = Router::from(super::calls())
+            .route_layer(from_fn(check_query))
+            .route_layer(from_fn_with_state(state.clone(), guard::check))
+            .fallback(no_such_call)
+            .layer(from_fn_with_state(state.clone(), observe::observe));
+        Self(calls.with_state(state.clone()))
+    }
+}
+
+async fn no_such_call() -> ApiError {
+    ApiError::no_such_route()
+}
+
+/// Make the calls of a worker over a WebSocket
+///
+/// A text frame `{"id": 7, "call": "/api/v1/agent/poll", "body": {…}}` is what a `POST` to that address would be; its answer
+/// comes as `{"id": 7, "status": 200, "body": {…}}`, in any order.
+#[utoipa::path(
+    get,
+    path = path::CHANNEL,
+    tag = "agent",
+    responses((status = 101, description = "The WebSocket is open."), (status = 426)),
+)]
+pub async fn channel(
+    State(state): State<AppState>,
+    _caller: Caller,
+    Extension(calls): Extension<Calls>,
+    upgrade: Upgrade,
+    parts: http::request::Parts,
+) -> Response {
+    let upgrade = upgrade.0.max_message_size(FRAME_BYTES_MAX).max_frame_size(FRAME_BYTES_MAX);
+    let proof = Proof::of(&parts);
+    upgrade.on_upgrade(move |socket| serve(socket, state, calls, proof)).into_response()
+}
+
+/// What shows whose calls they are: what came with the request for the channel. A browser's cookie is none of it.
+#[derive(Clone)]
+struct Proof {
+    authorization: Option<HeaderValue>,
+    worker: Option<PeerWorker>,
+    source: Option<PeerAddress>,
+}
+
+impl Proof {
+    fn of(parts: &http::request::Parts) -> Self {
+        Self {
+            authorization: parts.headers.get(header::AUTHORIZATION).cloned(),
+            worker: parts.extensions.get::<PeerWorker>().cloned(),
+            source: parts.extensions.get::<PeerAddress>().copied(),
+        }
+    }
+
+    fn request(&self, call: &CallFrame<'_>) -> Option<Request> {
+        let body = call.body.get().to_owned();
+        let mut request = Request::post(&*call.call)
+            .header(header::CONTENT_TYPE, "application/json")
+            .header(header::CONTENT_LENGTH, body.len())
+            .body(Body::from(body))
+            .ok()?;
+        if let Some(authorization) = &self.authorization {
+            request.headers_mut().insert(header::AUTHORIZATION, authorization.clone());
+        }
+        if let Some(worker) = &self.worker {
+            request.extensions_mut().insert(worker.clone());
+        }
+        if let Some(source) = self.source {
+            request.extensions_mut().insert(source);
+        }
+        Some(request)
+    }
+}
+
+enum Outgoing {
+    Answer(Utf8Bytes),
+    Close { code: u16, reason: Utf8Bytes },
+}
+
+/// Works on calls until the worker goes, its credential counts no more, or the server stops.
+async fn serve(socket: WebSocket, state: AppState, calls: Calls, proof: Proof) {
+    let _tracked = state.hub().tasks().token();
+    let (sink, mut frames) = socket.split();
+    let (outgoing, ready) = mpsc::channel(channel_limits::CALLS_MAX);
+    let mut writing = tokio::spawn(write(sink, ready));
+    let room = Arc::new(Semaphore::new(BYTES_IN_FLIGHT));
+    let mut working = JoinSet::new();
+    let (code, reason) = loop {
+        let heard = tokio::select! {
+            () = state.shutdown().cancelled() => {
+                let ended = async { while working.join_next().await.is_some() {} };
+                // Who is not done by then is asked again elsewhere.
+                let _ = timeout(LAST_ANSWERS, ended).await;
+                break (close::RESTART, Utf8Bytes::default());
+            }
+            _ = &mut writing => return,
+            Some(answered) = working.join_next() => match answered {
+                Ok(StatusCode::UNAUTHORIZED) => break (close::UNAUTHORIZED, Utf8Bytes::default()),
+                _ => continue,
+            },
+            heard = frames.next() => heard,
+        };
+        let text = match heard {
+            Some(Ok(Message::Text(text))) => text,
+            Some(Ok(Message::Binary(_))) => break (close::REFUSED, "a frame is text".into()),
+            Some(Ok(Message::Ping(_) | Message::Pong(_))) => continue,
+            Some(Ok(Message::Close(_))) | None => break (close::ENDED, Utf8Bytes::default()),
+            Some(Err(error)) => {
+                break (crate::live::close_code(error).unwrap_or(close::PROTOCOL), Utf8Bytes::default());
+            }
+        };
+        let bytes = text.len().clamp(CALL_BYTES_MIN, BYTES_IN_FLIGHT) as u32;
+        // Nothing more is read while there is no room.
+        let Ok(held) = Arc::clone(&room).acquire_many_owned(bytes).await else { return };
+        if serde_json::from_str::<CallFrame<'_>>(&text).is_err() {
+            break (close::REFUSED, r#"a frame is {"id": 7, "call": "/api/v1/agent/…", "body": {…}}"#.into());
+        }
+        working.spawn(work(calls.clone(), proof.clone(), text, outgoing.clone(), held));
+    };
+    working.abort_all();
+    // Whoever has gone needs no goodbye.
+    let _ = outgoing.send(Outgoing::Close { code, reason }).await;
+    let _ = timeout(SEND_TIMEOUT, writing).await;
+}
+
+async fn work(
+    calls: Calls,
+    proof: Proof,
+    text: Utf8Bytes,
+    outgoing: mpsc::Sender<Outgoing>,
+    _held: OwnedSemaphorePermit,
+) -> StatusCode {
+    // It was read before; what is borrowed from the text cannot be passed on.
+    let Ok(call) = serde_json::from_str::<CallFrame<'_>>(&text) else { return StatusCode::BAD_REQUEST };
+    let response = match proof.request(&call) {
+        Some(request) => calls.0.oneshot(request).await.unwrap_or_else(|never| match never {}),
+        None => ApiError::no_such_route().into_response(),
+    };
+    let status = response.status();
+    let body = to_bytes(response.into_body(), usize::MAX).await.unwrap_or_default();
+    let body = std::str::from_utf8(&body).ok().and_then(|text| serde_json::from_str::<&RawValue>(text).ok());
+    let answer = AnswerFrame { id: call.id, status: status.as_u16(), body };
+    if let Ok(frame) = serde_json::to_string(&answer) {
+        // The channel is closing: the worker asks again.
+        let _ = outgoing.send(Outgoing::Answer(frame.into())).await;
+    }
+    status
+}
+
+/// Writes what is ready with one flush.
+async fn write(
+    mut sink: impl futures::Sink<Message, Error = axum::Error> + Unpin,
+    mut ready: mpsc::Receiver<Outgoing>,
+) {
+    while let Some(first) = ready.recv().await {
+        let mut next = Some(first);
+        while let Some(outgoing) = next {
+            let (message, last) = match outgoing {
+                Outgoing::Answer(text) => (Message::Text(text), false),
+                Outgoing::Close { code, reason } => (Message::Close(Some(CloseFrame { code, reason })), true),
+            };
+            if !matches!(timeout(SEND_TIMEOUT, sink.feed(message)).await, Ok(Ok(()))) {
+                return;
+            }
+            if last {
+                let _ = timeout(SEND_TIMEOUT, sink.close()).await;
+                return;
+            }
+            next = ready.try_recv().ok();
+        }
+        if !matches!(timeout(SEND_TIMEOUT, sink.flush()).await, Ok(Ok(()))) {
+            return;
+        }
+    }
+}
