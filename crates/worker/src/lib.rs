@@ -36,6 +36,7 @@ mod error;
 mod executors;
 pub mod http;
 mod lease;
+mod outage;
 mod output;
 mod renew;
 mod retry;

@@ -1,7 +1,7 @@
 //! Keeping the session alive: one heartbeat for everything that is held.
 
 use interlock_protocol::agent::Heartbeat;
-use interlock_protocol::transport::{Transport, TransportError};
+use interlock_protocol::transport::Transport;
 use tokio::time::{Instant, sleep_until};
 use tracing::{info, warn};
 
@@ -33,6 +33,7 @@ async fn heartbeats<T: Transport>(session: &Session<T>) {
         let heartbeat = Heartbeat { session: session.id, held: session.listed(), draining };
         match timed(session.renew_every, session.transport.heartbeat(heartbeat)).await {
             Ok(renewed) if renewed.known => {
+                session.outage.over();
                 session.lease.renew(sent_at, renewed.lease_ms.as_duration());
                 for at in renewed.stop {
                     info!(run = %at.run, position = at.position, attempt = at.attempt, "the server stops an attempt");
@@ -47,16 +48,12 @@ async fn heartbeats<T: Transport>(session: &Session<T>) {
             Ok(_) => return session.gone.cancel(),
             Err(error) if error.is_session_gone() => return session.gone.cancel(),
             Err(error) => {
-                report_failure(&error);
+                session.outage.met(&error);
                 said_draining = draining;
                 next_at = Instant::now() + session.jitter.spread(limits::RENEWAL_PAUSE);
             }
         }
     }
-}
-
-fn report_failure(error: &TransportError) {
-    warn!(%error, "the session's lease was not renewed; trying again");
 }
 
 /// Never returns: a lease that has run out may still be renewed.

@@ -20,6 +20,7 @@ use tokio_util::sync::CancellationToken;
 use crate::context::Port;
 use crate::lease::Lease;
 use crate::limits;
+use crate::outage::Outage;
 use crate::retry::{Jitter, retry};
 
 pub(crate) struct Session<T> {
@@ -34,6 +35,7 @@ pub(crate) struct Session<T> {
     /// An operator takes the worker out of service.
     pub drained: CancellationToken,
     pub jitter: Arc<Jitter>,
+    pub outage: Arc<Outage>,
     held: Mutex<BTreeMap<AttemptRef, Held>>,
     /// Outcomes of effects that are being told. A task that is stopped meanwhile does not take them along.
     outcomes: Mutex<JoinSet<()>>,
@@ -45,7 +47,13 @@ struct Held {
 }
 
 impl<T: Transport> Session<T> {
-    pub fn new(transport: T, registered: &Registered, sent_at: Instant, jitter: Arc<Jitter>) -> Self {
+    pub fn new(
+        transport: T,
+        registered: &Registered,
+        sent_at: Instant,
+        jitter: Arc<Jitter>,
+        outage: Arc<Outage>,
+    ) -> Self {
         Self {
             id: registered.session,
             transport,
@@ -55,6 +63,7 @@ impl<T: Transport> Session<T> {
             draining: CancellationToken::new(),
             drained: CancellationToken::new(),
             jitter,
+            outage,
             held: Mutex::default(),
             outcomes: Mutex::default(),
         }

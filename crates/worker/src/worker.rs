@@ -19,6 +19,7 @@ use crate::attempt::Slots;
 use crate::executors::command::Commands;
 use crate::executors::connector::Connectors;
 use crate::limits;
+use crate::outage::Outage;
 use crate::renew::keep_alive;
 use crate::retry::{Jitter, Pauses, retry, timed};
 use crate::session::Session;
@@ -82,6 +83,7 @@ pub struct Worker<T> {
     commands: Option<Arc<Commands>>,
     options: WorkerOptions,
     jitter: Arc<Jitter>,
+    outage: Arc<Outage>,
 }
 
 enum Ended {
@@ -96,7 +98,7 @@ enum Ended {
 impl<T: Transport> Worker<T> {
     pub fn new(transport: T, tasks: Tasks, options: WorkerOptions) -> Self {
         let jitter = Arc::new(Jitter::new(options.seed));
-        Self { transport, tasks, connectors: None, commands: None, options, jitter }
+        Self { transport, tasks, connectors: None, commands: None, options, jitter, outage: Arc::default() }
     }
 
     /// Has it carry out `connector` and `model` steps too.
@@ -170,8 +172,9 @@ impl<T: Transport> Worker<T> {
             let sent_at = Instant::now();
             match timed(limits::CALL_TIMEOUT, self.transport.register(hello.clone())).await {
                 Ok(registered) => {
-                    let jitter = Arc::clone(&self.jitter);
-                    return Ok(Session::new(self.transport.clone(), &registered, sent_at, jitter));
+                    self.outage.over();
+                    let (jitter, outage) = (Arc::clone(&self.jitter), Arc::clone(&self.outage));
+                    return Ok(Session::new(self.transport.clone(), &registered, sent_at, jitter, outage));
                 }
                 // A server of an earlier release does not know these fields.
                 Err(TransportError::Refused { code, .. }) if code == "REQUEST_INVALID" && hello.tasks.is_some() => {
@@ -182,7 +185,7 @@ impl<T: Transport> Worker<T> {
                 }
                 Err(TransportError::Refused { code, message }) => return Err(WorkerError::Refused { code, message }),
                 Err(error) => {
-                    warn!(%error, "cannot register; trying again");
+                    self.outage.met(&error);
                     pauses.pause().await;
                 }
             }
@@ -246,9 +249,11 @@ impl<T: Transport> Worker<T> {
                 Ok(polled) if polled.assignments.is_empty() => {
                     // A server that answers at once must not be asked in a tight loop.
                     sleep_until(asked_at + limits::EMPTY_POLL_PAUSE).await;
+                    self.outage.over();
                     pauses.reset();
                 }
                 Ok(polled) => {
+                    self.outage.over();
                     for assignment in polled.assignments {
                         let Some(taken) = slots.take(assignment) else { continue };
                         let slots = Arc::clone(slots);
@@ -260,7 +265,7 @@ impl<T: Transport> Worker<T> {
                 Err(failure) => {
                     match &failure {
                         TransportError::Refused { .. } => error!(error = %failure, "the server refuses to give work"),
-                        TransportError::Unavailable(_) => warn!(error = %failure, "no answer to a poll; trying again"),
+                        TransportError::Unavailable(_) => self.outage.met(&failure),
                     }
                     pauses.pause().await;
                 }

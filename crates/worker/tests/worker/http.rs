@@ -37,6 +37,20 @@ fn is_whole(asked: &[u8]) -> bool {
     body.len() == length.parse::<usize>().unwrap()
 }
 
+/// An older server, or a proxy that knows no WebSockets.
+#[tokio::test]
+async fn without_a_channel_calls_are_requests() {
+    let left = axum::routing::post(|| async { axum::http::StatusCode::NO_CONTENT });
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let server = format!("http://{}", listener.local_addr().unwrap());
+    let router = axum::Router::new().route(path::UNREGISTER, left);
+    tokio::spawn(async move { axum::serve(listener, router).await });
+    let transport = HttpTransport::new(&server, None).unwrap().with_channel();
+    for _ in 0..2 {
+        transport.unregister(session()).await.unwrap();
+    }
+}
+
 fn session() -> SessionId {
     SessionId(Uuid::from_u128(1))
 }
