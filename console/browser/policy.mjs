@@ -72,6 +72,12 @@ export function policyTests(get) {
     await page.getByRole('row', { name: /no_gifts/ }).first().waitFor();
     assert.deepEqual(await findings(page), []);
     await harness.picture(page, 'policy-replayed');
+    await page.getByRole('tab', { name: 'Tests' }).click();
+    await page.getByRole('button', { name: 'Run its tests' }).click();
+    await page.getByRole('status').filter({ hasText: /[0-9]+ tests passed/ }).waitFor();
+    await page.getByRole('row', { name: /passed interlock_test/ }).first().waitFor();
+    assert.deepEqual(await findings(page), []);
+    await harness.picture(page, 'policy-tested');
     await page.getByRole('tab', { name: 'Versions' }).click();
     await row.getByRole('button', { name: 'Put in force …' }).click();
     await page.getByRole('button', { name: 'Put in force', exact: true }).click();

@@ -15,6 +15,7 @@ pub mod path {
     pub const FILES: &str = "/api/v1/policy/files";
     pub const EVAL: &str = "/api/v1/policy/eval";
     pub const REPLAY: &str = "/api/v1/policy/replay";
+    pub const TESTS: &str = "/api/v1/policy/tests";
     pub const DECISIONS: &str = "/api/v1/runs/{run}/decisions";
 }
 
@@ -95,6 +96,37 @@ pub struct NewPolicyVersion {
     /// Why it is made.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
+}
+
+/// Whose tests are run: those of files that are no version yet, else those of a version.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TestPolicy {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub files: Option<BTreeMap<String, String>>,
+    /// The version; the policy that comes with the server where neither is given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<u32>,
+}
+
+/// What became of each test, in the order of the files.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct PolicyTests {
+    pub passed: usize,
+    pub failed: usize,
+    pub tests: Vec<PolicyTest>,
+}
+
+/// A rule whose name begins with `test_`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct PolicyTest {
+    pub name: String,
+    pub file: String,
+    pub line: u32,
+    /// `passed`, `failed` (it is false, or one of its lines does not hold) or `error` (it could not be evaluated).
+    pub outcome: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
 }
 
 /// The files of a version.

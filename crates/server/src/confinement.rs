@@ -138,6 +138,7 @@ const OF_TENANT: &[&str] = &[
     policy::path::POLICY,
     policy::path::VERSIONS,
     policy::path::REPLAY,
+    policy::path::TESTS,
     workflows::path::WORKFLOWS,
     workflows::path::WORKFLOW,
     workflows::path::DISABLE,

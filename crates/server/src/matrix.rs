@@ -280,6 +280,7 @@ pub static MATRIX: &[Line] = {
         line("GET", policy::path::FILES, Read, &[]),
         line("POST", policy::path::EVAL, Read, &[]),
         line("POST", policy::path::REPLAY, Administer, &[]),
+        line("POST", policy::path::TESTS, Administer, &[]),
         line("POST", schedules::path::SCHEDULES, Define, &[]),
         line("GET", schedules::path::SCHEDULES, Read, &[]),
         line("GET", schedules::path::SCHEDULE, Read, OF_SCHEDULE),

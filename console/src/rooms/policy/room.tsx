@@ -16,6 +16,7 @@ import { nameOf, policyQuery, policyVersionsQuery, shortHash, type Policy } from
 import { PushDialog } from './push';
 import { Replay } from './replay';
 import { Rules } from './rules';
+import { Tests } from './tests';
 import { Versions } from './versions';
 
 export function PolicyRoom() {
@@ -28,6 +29,8 @@ export function PolicyRoom() {
     { id: 'rules', title: 'Rules' },
     { id: 'versions', title: 'Versions' },
     { id: 'playground', title: 'Playground' },
+    // Tests compute for as long as they are written to: admins run them.
+    ...(administers ? [{ id: 'tests', title: 'Tests' }] : []),
     // What was decided may name anything that a run was given: the server shows it to admins.
     ...(administers ? [{ id: 'replay', title: 'Replay' }] : []),
   ];
@@ -46,6 +49,7 @@ export function PolicyRoom() {
                     {shown === 'rules' && <Rules policy={inForce} versions={list} />}
                     {shown === 'versions' && <Versions policy={inForce} versions={list} />}
                     {shown === 'playground' && <Playground policy={inForce} versions={list} />}
+                    {shown === 'tests' && <Tests policy={inForce} versions={list} />}
                     {shown === 'replay' && <Replay policy={inForce} versions={list} />}
                   </>
                 )}

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { commandFor, deedFor, isAt, isUnassigned, isUnserved, otherCapabilities, placesOf, provenProfiles, standingOf } from './fleet';
+import { commandFor, deedFor, isAt, isUnassigned, isUnserved, otherCapabilities, placesOf, provenControls, provenProfiles, standingOf } from './fleet';
 import type { Queue, Worker } from './query';
 
 const worker = (rest: Partial<Worker>) => ({ state: 'online', slots: 4, running: 0, ...rest }) as Worker;
@@ -25,8 +25,9 @@ it('names the queue where it is not the usual one', () => {
 });
 
 it('tells proven sandbox profiles from what else a worker can do', () => {
-  const able = worker({ capabilities: ['effects', 'command:prod-critical', 'command:dev-flex', 'ssh'] });
+  const able = worker({ capabilities: ['effects', 'command:prod-critical', 'command:dev-flex', 'control:seccomp', 'ssh'] });
   expect(provenProfiles(able)).toEqual(['prod-critical', 'dev-flex']);
+  expect(provenControls(able)).toEqual(['seccomp']);
   expect(otherCapabilities(able)).toEqual(['effects', 'ssh']);
   expect(provenProfiles(worker({}))).toEqual([]);
 });

@@ -24,14 +24,20 @@ export function commandFor(queue?: string): string {
 }
 
 const COMMAND = 'command:';
+const CONTROL = 'control:';
 
 /** The sandbox profiles that the worker's host was proven able to keep, each by trying its controls out when it started. */
 export function provenProfiles(worker: Worker): string[] {
   return (worker.capabilities ?? []).filter((name) => name.startsWith(COMMAND)).map((name) => name.slice(COMMAND.length));
 }
 
+/** Each control that was tried out on the worker's host and held: `seccomp`, `landlock`, `cgroup-memory`, … */
+export function provenControls(worker: Worker): string[] {
+  return (worker.capabilities ?? []).filter((name) => name.startsWith(CONTROL)).map((name) => name.slice(CONTROL.length));
+}
+
 export function otherCapabilities(worker: Worker): string[] {
-  return (worker.capabilities ?? []).filter((name) => !name.startsWith(COMMAND));
+  return (worker.capabilities ?? []).filter((name) => !name.startsWith(COMMAND) && !name.startsWith(CONTROL));
 }
 
 export type PlaceKind = 'environment' | 'segment';

@@ -10,7 +10,7 @@ import { Table } from '../../parts/table';
 import { Ago, Id, Instant, Text, Took } from '../../parts/text';
 import { at, Link } from '../../route/router';
 import { WorkerActions } from './actions';
-import { otherCapabilities, provenProfiles } from './fleet';
+import { otherCapabilities, provenControls, provenProfiles } from './fleet';
 import { WorkerMark } from './mark';
 import { workerQuery, type Worker } from './query';
 
@@ -95,6 +95,7 @@ function Terms({ of, none }: { of: readonly string[] | undefined; none: string }
 /** Profiles whose controls the host has been seen to keep; commands of other profiles are not given to it. */
 function Sandbox({ of }: { of: Worker }) {
   const proven = provenProfiles(of);
+  const controls = provenControls(of);
   const allowed = of.terms?.profiles ?? [];
   const missing = allowed.filter((name) => name !== '*' && !proven.includes(name));
   return (
@@ -111,6 +112,12 @@ function Sandbox({ of }: { of: Worker }) {
           {' '}
           <span className="tag bad">allowed, not proven</span> <Words of={missing} />
         </>
+      )}
+      {controls.length > 0 && (
+        <details>
+          <summary>{controls.length} controls, each tried out on this host when the worker started</summary>
+          <Words of={controls} />
+        </details>
       )}
     </>
   );

@@ -16,6 +16,11 @@ pub fn command_capability(profile: &str) -> String {
     format!("{}:{profile}", StepKind::Command)
 }
 
+/// The capability of a worker on whose host a control of the sandbox was tried out and held.
+pub fn control_capability(control: &str) -> String {
+    format!("control:{control}")
+}
+
 /// The profile in such a capability.
 pub fn commanded_profile(capability: &str) -> Option<&str> {
     capability.strip_prefix(StepKind::Command.as_str())?.strip_prefix(':')

@@ -7,7 +7,7 @@ pub mod retry;
 pub mod rules;
 mod step_fields;
 
-pub use command::{BoundCommand, bound_command, command_capability};
+pub use command::{BoundCommand, bound_command, command_capability, control_capability};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 

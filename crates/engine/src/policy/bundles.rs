@@ -8,7 +8,8 @@ use interlock_core::json::{Hash, Json};
 use interlock_core::rejection::Rejection;
 use interlock_core::run::decision::Basis;
 use interlock_core::time::Timestamp;
-use interlock_policy::{Bundle, BundleSources, PolicyInput, StoredDecision, explain, replay, run_tests};
+use interlock_policy::{Bundle, BundleSources, LoadError, PolicyInput, StoredDecision, explain, replay, run_tests};
+pub use interlock_policy::{RuleTest, TestOutcome};
 use interlock_store::{
     Changed, FinishIdempotency, PolicyBundleRow, PolicyBundleSummary, PolicyRow, PutPolicyBundle, SetPolicy,
 };
@@ -196,6 +197,12 @@ impl Policies {
         serde_json::from_str(&row.files).map_err(unreadable)
     }
 
+    /// Runs the tests of files that are no version yet.
+    pub async fn test(&self, tenant: TenantId, files: BTreeMap<String, String>) -> Result<Vec<RuleTest>, EngineError> {
+        let run = move || run_tests(&BundleSources::of_files(files)?);
+        self.0.evaluate(tenant, move |_| run()).await?.map_err(|error| invalid(problems(&error)))
+    }
+
     /// Holds a version, or the one in force, against what has been decided since an instant.
     pub async fn replay(
         &self,
@@ -235,16 +242,19 @@ fn invalid(problems: Vec<String>) -> EngineError {
     EngineError::PolicyInvalid { problems }
 }
 
+fn problems(error: &LoadError) -> Vec<String> {
+    error.0.iter().map(ToString::to_string).collect()
+}
+
 /// The hash of files that are sound and whose tests pass; or what is wrong with them.
 fn checked(files: BTreeMap<String, String>) -> Result<Hash, Vec<String>> {
-    let problems = |error: interlock_policy::LoadError| error.0.iter().map(ToString::to_string).collect::<Vec<_>>();
-    let sources = BundleSources::of_files(files).map_err(problems)?;
-    let tests = run_tests(&sources).map_err(problems)?;
+    let sources = BundleSources::of_files(files).map_err(|error| problems(&error))?;
+    let tests = run_tests(&sources).map_err(|error| problems(&error))?;
     let failed: Vec<String> = tests.iter().filter(|test| !test.has_passed()).map(ToString::to_string).collect();
     if !failed.is_empty() {
         return Err(failed);
     }
-    Ok(Bundle::load(sources).map_err(problems)?.hash())
+    Ok(Bundle::load(sources).map_err(|error| problems(&error))?.hash())
 }
 
 fn hold_against(bundle: &Bundle, page: Vec<interlock_store::DecisionRow>, mut result: Replayed) -> Replayed {

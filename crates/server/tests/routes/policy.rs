@@ -291,6 +291,31 @@ async fn rules_that_are_not_sound_are_refused_by_file_and_line() {
     api.end().await;
 }
 
+#[tokio::test(start_paused = true)]
+async fn the_tests_of_a_policy_are_told_one_by_one() {
+    let api = Api::new().await;
+    let shipped = api.post("/policy/tests", json!({})).await.ok();
+    assert_eq!(shipped["failed"], 0);
+    assert_eq!(shipped["passed"].as_u64(), Some(shipped["tests"].as_array().unwrap().len() as u64));
+    assert!(shipped["passed"].as_u64().unwrap() > 20, "{shipped}");
+    let mut files = api.get("/policy/files").await.ok()["files"].clone();
+    files["own_test.rego"] = json!("package own_test\n\ntest_right if 1 + 1 == 2\n\ntest_wrong if 1 + 1 == 3\n");
+    let own = api.post("/policy/tests", json!({ "files": files })).await.ok();
+    assert_eq!(own["failed"], 1);
+    let wrong = own["tests"].as_array().unwrap().iter().find(|test| test["outcome"] != "passed").unwrap();
+    let expected = json!({ "name": "own_test.test_wrong", "file": "own_test.rego", "line": 5, "outcome": "failed" });
+    assert_eq!(*wrong, expected);
+    files["own_test.rego"] = json!("package own_test\n\ntest_ if");
+    assert_eq!(api.post("/policy/tests", json!({ "files": files })).await.problem(), (422, "POLICY_INVALID"));
+    assert_eq!(
+        api.post("/policy/tests", json!({ "files": {}, "version": 1 })).await.problem(),
+        (400, "REQUEST_INVALID")
+    );
+    assert_eq!(api.post("/policy/tests", json!({ "version": 7 })).await.problem(), (404, "POLICY_NOT_FOUND"));
+    assert_eq!(api.get("/policy/versions").await.ok()["versions"], json!([]), "nothing is kept");
+    api.end().await;
+}
+
 /// Under the rules that decided, a replay finds nothing else; under others it says what would change. Rules that are tried
 /// beside them are asked, and decide nothing.
 #[tokio::test(start_paused = true)]

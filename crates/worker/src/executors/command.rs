@@ -20,14 +20,14 @@ use std::time::Duration;
 use interlock_core::failpoint::{Failpoint, reached};
 use interlock_core::json::Json;
 use interlock_core::plan::retry::ErrorClass;
-use interlock_core::plan::{BoundCommand, command_capability};
+use interlock_core::plan::{BoundCommand, command_capability, control_capability};
 use interlock_core::state::EffectClass;
 use interlock_core::work::CommandTerms;
 use interlock_core::work::output::OutputStream;
 use interlock_credentials::{Credentials, StepCredentials, StepScope};
 use interlock_sandbox::{
     Chunk, CommandRules, Ended, Outcome, PermittedCommand, Profile, Request, Running, Sandbox, SandboxError,
-    SecretPlace, SecretValue, Stream, Target,
+    SecretPlace, SecretValue, Standing, Stream, Target,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -76,8 +76,11 @@ impl Commands {
         self.options.profiles.iter().copied().filter(|profile| self.sandbox.offers(*profile).is_ok())
     }
 
+    /// The profiles that it may run commands of, and each control that was seen to hold on this host.
     pub(crate) fn capabilities(&self) -> impl Iterator<Item = String> + '_ {
-        self.profiles().map(|profile| command_capability(profile.name()))
+        let proofs = self.sandbox.proofs().iter().filter(|(_, proof)| proof.standing == Standing::Proven);
+        let controls = proofs.map(|(control, _)| control_capability(control.name()));
+        self.profiles().map(|profile| command_capability(profile.name())).chain(controls)
     }
 
     pub(crate) fn executor(self: &Arc<Self>, terms: &CommandTerms) -> Option<Arc<dyn Handler>> {

@@ -5,6 +5,7 @@ mod change;
 mod files;
 mod replay;
 mod show;
+mod tests;
 mod versions;
 mod view;
 
@@ -20,4 +21,5 @@ pub fn routes() -> OpenApiRouter<AppState> {
         .routes(routes!(files::files))
         .routes(routes!(ask::eval))
         .routes(routes!(replay::replay))
+        .routes(routes!(tests::run))
 }
