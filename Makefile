@@ -58,6 +58,10 @@ bench-console: release ## Measure the console over a long history (RUNS=100000)
 soak: ## Long simulation and kill runs, and a rolling upgrade (SEEDS=100000 KILLS=2000)
 	SEEDS=$(SEEDS) KILLS=$(KILLS) scripts/soak
 
+.PHONY: gameday
+gameday: release ## Rehearse a failover: kill a worker and a server, see how soon each is made good (GAMEDAY_ARGS="…")
+	scripts/with-postgres scripts/gameday.py $(BIN) $(GAMEDAY_ARGS)
+
 .PHONY: dist
 dist: ## Make a release in dist/: tarball, SHA-256, bill of materials
 	scripts/dist

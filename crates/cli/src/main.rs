@@ -29,7 +29,7 @@ use clap::{FromArgMatches, Parser, Subcommand};
 
 use client::{ClientError, context};
 use identity::{change, flag, key, login, tenant, user};
-use operations::{health, queue, status};
+use operations::{backout, health, queue, status};
 use output::exit::{Ended, Exit};
 use reference::{completion, man};
 use run::{bulk, events};
@@ -68,6 +68,8 @@ enum Command {
     Bulk(bulk::BulkArgs),
     /// Look at the queues that workers take steps from.
     Queue(queue::QueueArgs),
+    /// Go back to steps in the server's own worker: cancel what is in flight, send the workers away.
+    Backout(backout::BackoutArgs),
     /// Make a small project that runs at once: a workflow, a scenario test, and a task in the language you ask for.
     Init(project::NewProjectArgs),
     /// Check workflow files, test them without running them, apply them.
@@ -164,6 +166,7 @@ async fn carry_out(command: Command) -> anyhow::Result<()> {
         Command::Run(args) => run::run(args).await,
         Command::Queue(args) => queue::run(args).await,
         Command::Bulk(args) => bulk::run(args).await,
+        Command::Backout(args) => backout::run(args).await,
         Command::Init(args) => project::run(args),
         Command::Workflow(args) => workflow::run(args).await,
         Command::Policy(args) => policy::run(args).await,

@@ -12,6 +12,8 @@ mod config;
 mod operations;
 #[path = "commands/rig.rs"]
 mod rig;
+#[path = "commands/rollout.rs"]
+mod rollout;
 #[path = "commands/sandboxed.rs"]
 mod sandboxed;
 #[path = "commands/secret.rs"]

@@ -3,11 +3,20 @@
 use interlock_core::plan::{StepSpec, Undo, Work};
 use interlock_core::run::{Phase, Run};
 use interlock_core::state::TaskType;
-use interlock_core::trace::TraceContext;
+use interlock_core::trace::{SpanOf, TraceContext};
 use interlock_core::work::{Assignment, AttemptRef, CommandTerms};
 
-/// The claimed step that the run stands at, as a worker gets it.
-pub(crate) fn assignment(run: &Run, epoch: u64) -> Option<Assignment> {
+use crate::Engine;
+
+impl Engine {
+    /// The claimed step that the run stands at, as a worker gets it.
+    pub(crate) fn assignment(&self, run: &Run) -> Option<Assignment> {
+        let of = SpanOf::Executed { step: run.position, attempt: run.current().attempt };
+        assignment(run, self.0.epoch, self.trace_within(run, of))
+    }
+}
+
+fn assignment(run: &Run, epoch: u64, trace: TraceContext) -> Option<Assignment> {
     let (step, spec) = (run.current(), run.spec(run.position));
     let Phase::Running { wake, .. } = &step.phase else { return None };
     let handler = match &spec.work {
@@ -15,7 +24,6 @@ pub(crate) fn assignment(run: &Run, epoch: u64) -> Option<Assignment> {
         Work::Rollback { by, .. } => by.handler().to_owned(),
         other => other_handler(other),
     };
-    let trace = TraceContext::of_labels(&run.header.labels);
     Some(Assignment {
         at: AttemptRef { tenant: run.tenant, run: run.id, position: run.position, attempt: step.attempt },
         epoch,

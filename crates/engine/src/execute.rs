@@ -174,6 +174,9 @@ impl Engine {
         if let Some(at) = known_at(run).filter(|_| self.reaches_targets()) {
             self.0.targets.doubts.note(run.tenant, run.id, at);
         }
+        if let Some(traces) = &self.0.traces {
+            traces.note(change);
+        }
         if change.end.is_some() {
             self.0.feed.ended(run.id, run.state);
         }

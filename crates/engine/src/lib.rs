@@ -33,6 +33,7 @@ pub mod set_aside;
 pub mod slack;
 mod targets;
 pub mod tenants;
+pub mod traces;
 mod triggers;
 pub mod vault;
 pub mod webhooks;
@@ -78,7 +79,7 @@ pub(crate) struct Inner {
     pub workflows: workflows::Cache,
     pub rules: policy::Rules,
     pub standing: policy::StandingLeave,
-    pub disabled_tenants: tenants::DisabledTenants,
+    pub tenant_switches: tenants::TenantSwitches,
     pub targets: targets::Targets,
     pub timers: loops::timers::Alarm,
     pub seal: tokio::sync::Notify,
@@ -91,6 +92,7 @@ pub(crate) struct Inner {
     pub output_room: tokio::sync::Semaphore,
     pub schedules: loops::schedules::Bell,
     pub payloads: Option<payloads::Payloads>,
+    pub traces: Option<traces::Traces>,
     pub tasks: TaskTracker,
     pub stopping: CancellationToken,
 }
@@ -129,7 +131,7 @@ impl Engine {
             workflows: workflows::Cache::default(),
             rules: policy::Rules::default(),
             standing: policy::StandingLeave::default(),
-            disabled_tenants: tenants::DisabledTenants::default(),
+            tenant_switches: tenants::TenantSwitches::default(),
             evaluator: evaluator::Evaluator::new(options.expressions_in_place, options.expressions_max),
             targets: targets::Targets::default(),
             timers: loops::timers::Alarm::default(),
@@ -143,6 +145,7 @@ impl Engine {
             output_room: tokio::sync::Semaphore::new(commands::output::OUTPUT_IN_FLIGHT_KIB),
             schedules: loops::schedules::Bell::default(),
             payloads,
+            traces: options.traces.clone().map(|to| traces::Traces::new(to, options.ids.fresh().to_string())),
             tasks: TaskTracker::new(),
             stopping: CancellationToken::new(),
             store,

@@ -15,6 +15,7 @@ use crate::ids::IdSource;
 use crate::payloads::PayloadOptions;
 use crate::policy::JudgedBy;
 use crate::slack::NoticeOptions;
+use crate::traces::TraceOptions;
 use crate::vault::Vault;
 
 #[derive(Clone)]
@@ -59,6 +60,8 @@ pub struct EngineOptions {
     pub payloads: Option<PayloadOptions>,
     /// What is kept of an attempt's output; the rest is cut, with a mark.
     pub output_kept_bytes: u64,
+    /// Where traces of runs go; nowhere without it.
+    pub traces: Option<TraceOptions>,
     /// Start the loops. A tool that only gives commands does without.
     pub loops: bool,
     /// The largest difference between this machine's clock and the database's at start.
@@ -92,6 +95,7 @@ impl EngineOptions {
             notices: NoticeOptions::default(),
             payloads: None,
             output_kept_bytes: limits::OUTPUT_KEPT_BYTES,
+            traces: None,
             loops: true,
             clock_skew_max: Millis::from_mins(5),
         }

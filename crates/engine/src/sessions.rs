@@ -7,6 +7,7 @@ use interlock_core::ids::{SessionId, TenantId, WorkerIdentityId};
 use interlock_core::planted::{Bug, is_planted};
 use interlock_core::rejection::Rejection;
 use interlock_core::state::{Control, WorkerState};
+use interlock_core::tenant::WORKER_ORCHESTRATION;
 use interlock_core::time::{Millis, Timestamp};
 use interlock_core::work::{AttemptRef, WorkerHello, WorkerTerms};
 use interlock_store::{Changed, Claimed, CloseSession, RegisterSession, RenewSession, SessionRow, Unlisted};
@@ -43,6 +44,13 @@ impl Sessions {
         let mut map = self.map();
         map.retain(|_, info| !info.is_silent(now, silence));
         map.keys().copied().collect()
+    }
+
+    /// What a tenant says about its workers elsewhere counts for all of them that this server knows.
+    pub(crate) fn hold_back(&self, tenant: TenantId, held_back: bool) {
+        for info in self.map().values().filter(|info| info.tenant == Some(tenant)) {
+            info.set_held_back(held_back);
+        }
     }
 
     /// Whether a session of this server can take runs of this group that need this.
@@ -123,7 +131,9 @@ impl Workers {
             unlisted: Vec::new(),
         };
         self.0.0.store.write(RegisterSession(row.clone())).await?;
-        self.0.0.sessions.map().insert(session, SessionInfo::of(row, now));
+        let info = SessionInfo::of(row, now);
+        self.follow_flag(&info).await?;
+        self.0.0.sessions.map().insert(session, info);
         self.0.0.dispatch.rescan.notify_one();
         let options = &self.0.0.options;
         Ok(Registered {
@@ -143,6 +153,7 @@ impl Workers {
         }
         let row = self.0.0.store.session(session).await?.filter(|row| row.state != WorkerState::Offline);
         let info = SessionInfo::of(row.ok_or(EngineError::SessionGone)?, now);
+        self.follow_flag(&info).await?;
         self.0.0.sessions.map().insert(session, Arc::clone(&info));
         self.0.0.dispatch.rescan.notify_one();
         Ok(info)
@@ -197,6 +208,7 @@ impl Workers {
         draining: bool,
     ) -> Result<Vec<AttemptRef>, EngineError> {
         let info = self.session(session).await?;
+        self.follow_flag(&info).await?;
         info.set_draining(draining);
         let row = self.0.0.store.session(session).await?;
         // Whichever server was told.
@@ -235,6 +247,27 @@ impl Workers {
             info.set_drained(true);
         }
         self.0.0.dispatch.withdraw_offer(session);
+    }
+
+    /// A worker elsewhere is given steps while its tenant has that switched on, whichever server was told.
+    pub(crate) async fn follow_flag(&self, info: &SessionInfo) -> Result<(), EngineError> {
+        let Some(tenant) = info.tenant else { return Ok(()) };
+        let is_on = self.0.tenants().orchestrates_workers(tenant).await?;
+        if info.set_held_back(!is_on) && is_on {
+            self.0.0.dispatch.let_in();
+        }
+        Ok(())
+    }
+
+    /// Why the session's worker is given nothing, where that is not for want of work.
+    pub fn notice(&self, session: SessionId) -> Option<String> {
+        let is_held_back = self.0.0.sessions.get(session).is_some_and(|info| info.is_held_back());
+        is_held_back.then(|| {
+            format!(
+                "{WORKER_ORCHESTRATION} is off for this tenant: steps run in the server's own worker; an admin switches it \
+                 on with `interlock flag set {WORKER_ORCHESTRATION} true`"
+            )
+        })
     }
 
     /// Gives back a claim that its worker does not hold. One that was never delivered has certainly done nothing.

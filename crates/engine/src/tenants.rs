@@ -1,7 +1,8 @@
-//! Disabled tenants: nothing starts for them, whoever or whatever asks.
+//! Switches of tenants that are looked at all the time: whether one is disabled, so that nothing starts for it, and whether
+//! it gives steps to workers elsewhere.
 //!
-//! Every start looks here, so the answer is remembered for a moment. On the server where a tenant is disabled it counts at
-//! once, on others within [`TRUSTED`].
+//! Every start and every poll looks here, so the answer is remembered for a moment. On the server where a tenant is changed
+//! it counts at once, on others within [`TRUSTED`].
 
 use std::collections::HashMap;
 use std::sync::{PoisonError, RwLock};
@@ -20,22 +21,30 @@ const TRUSTED: Millis = Millis::from_secs(1);
 /// Past this many tenants all are forgotten and read again.
 const TENANTS_MAX: usize = 10_000;
 
-/// What was last read about tenants: whether each is disabled, and when that was read.
-#[derive(Default)]
-pub struct DisabledTenants(RwLock<HashMap<TenantId, (bool, Timestamp)>>);
+/// What was last read about a tenant.
+#[derive(Debug, Clone, Copy)]
+struct Switches {
+    disabled: bool,
+    orchestrates_workers: bool,
+    read_at: Timestamp,
+}
 
-impl DisabledTenants {
-    fn get(&self, tenant: TenantId, now: Timestamp) -> Option<bool> {
+/// What was last read about tenants.
+#[derive(Default)]
+pub struct TenantSwitches(RwLock<HashMap<TenantId, Switches>>);
+
+impl TenantSwitches {
+    fn get(&self, tenant: TenantId, now: Timestamp) -> Option<Switches> {
         let known = self.0.read().unwrap_or_else(PoisonError::into_inner);
-        known.get(&tenant).filter(|(_, read_at)| now.since(*read_at) < TRUSTED).map(|(disabled, _)| *disabled)
+        known.get(&tenant).filter(|switches| now.since(switches.read_at) < TRUSTED).copied()
     }
 
-    fn put(&self, tenant: TenantId, disabled: bool, now: Timestamp) {
+    fn put(&self, tenant: TenantId, switches: Switches) {
         let mut known = self.0.write().unwrap_or_else(PoisonError::into_inner);
         if known.len() >= TENANTS_MAX {
             known.clear();
         }
-        known.insert(tenant, (disabled, now));
+        known.insert(tenant, switches);
     }
 
     pub(crate) fn forget(&self, tenant: TenantId) {
@@ -101,7 +110,12 @@ impl Tenants {
     /// What changes counts on this server at once.
     fn follow(&self, tenant: &Tenant) {
         self.0.0.dispatch.set_weight(tenant.id, tenant.weight);
-        self.0.0.disabled_tenants.forget(tenant.id);
+        self.0.0.tenant_switches.forget(tenant.id);
+        let is_on = tenant.settings.worker_orchestration;
+        self.0.0.sessions.hold_back(tenant.id, !is_on);
+        if is_on {
+            self.0.0.dispatch.let_in();
+        }
     }
 
     /// For the tenant's own log; and for that of the tenant whose people did it, where that is another.
@@ -122,15 +136,26 @@ impl Tenants {
 
     /// Refuses a disabled tenant. One that does not exist is not refused here.
     pub async fn check_enabled(&self, tenant: TenantId) -> Result<(), EngineError> {
-        let now = self.0.now();
-        let disabled = if let Some(disabled) = self.0.0.disabled_tenants.get(tenant, now) {
-            disabled
-        } else {
-            let found = self.0.0.store.tenant(tenant).await?;
-            let disabled = found.is_some_and(|tenant| tenant.disabled_at.is_some());
-            self.0.0.disabled_tenants.put(tenant, disabled, now);
-            disabled
+        if self.switches(tenant).await?.disabled { Err(EngineError::TenantDisabled) } else { Ok(()) }
+    }
+
+    /// Whether workers elsewhere are given the tenant's steps.
+    pub async fn orchestrates_workers(&self, tenant: TenantId) -> Result<bool, EngineError> {
+        Ok(self.switches(tenant).await?.orchestrates_workers)
+    }
+
+    async fn switches(&self, tenant: TenantId) -> Result<Switches, EngineError> {
+        let read_at = self.0.now();
+        if let Some(switches) = self.0.0.tenant_switches.get(tenant, read_at) {
+            return Ok(switches);
+        }
+        let found = self.0.0.store.tenant(tenant).await?;
+        let switches = Switches {
+            disabled: found.as_ref().is_some_and(|tenant| tenant.disabled_at.is_some()),
+            orchestrates_workers: found.is_none_or(|tenant| tenant.settings.worker_orchestration),
+            read_at,
         };
-        if disabled { Err(EngineError::TenantDisabled) } else { Ok(()) }
+        self.0.0.tenant_switches.put(tenant, switches);
+        Ok(switches)
     }
 }

@@ -83,6 +83,9 @@ pub struct Renewed {
     /// An operator takes the worker out of service: it finishes what it has, takes nothing new, and leaves.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub drain: bool,
+    /// Why the worker is given nothing, where that is not for want of work: for people to read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub notice: Option<String>,
 }
 
 /// Asks for work, and waits for it for a while.
@@ -101,6 +104,9 @@ pub struct Poll {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Polled {
     pub assignments: Vec<Assignment>,
+    /// Why there is nothing, where that is not for want of work: for people to read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub notice: Option<String>,
 }
 
 /// Hands in what became of an attempt. Over HTTP the session stands in the path and the report is the body.

@@ -137,6 +137,9 @@ pub struct ChangeTenant {
     /// The console has a room with a run's plan beside its live output.
     #[serde(rename = "ui.task_workspace.enabled", default, skip_serializing_if = "Option::is_none")]
     pub task_workspace: Option<bool>,
+    /// Workers elsewhere are given steps. Where it is off, steps run in the server's own worker only.
+    #[serde(rename = "worker_orchestration.enabled", default, skip_serializing_if = "Option::is_none")]
+    pub worker_orchestration: Option<bool>,
     /// Every run gets an evidence bundle at its end, also those without decisions, approvals and effects.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub evidence_always: Option<bool>,

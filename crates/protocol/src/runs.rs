@@ -11,6 +11,7 @@ use interlock_core::plan::retry::StepError;
 use interlock_core::plan::rules::{OnConflict, StepPhase};
 use interlock_core::run::Trigger;
 use interlock_core::run::change::Context;
+use interlock_core::run::metrics::RunMetrics;
 use interlock_core::run::receipt::Receipt;
 use interlock_core::state::{Admission, Control, Detail, Reason, RunState, StepState};
 use interlock_core::time::Timestamp;
@@ -169,6 +170,9 @@ pub struct RunView {
     /// What its attempts have cost so far, in millionths; only where a single run is asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spent_micros: Option<u64>,
+    /// The run in numbers, once it has ended; only where a single run is asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub metrics: Option<RunMetrics>,
     /// Who has canceled it, and why; only where a single run is asked for, like the next two.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cancellation: Option<DirectiveView>,

@@ -39,6 +39,7 @@ async fn heartbeats<T: Transport>(session: &Session<T>) {
                     info!(run = %at.run, position = at.position, attempt = at.attempt, "the server stops an attempt");
                     session.stop(at);
                 }
+                session.noticed(renewed.notice);
                 if renewed.drain {
                     session.drained.cancel();
                 }

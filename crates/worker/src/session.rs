@@ -16,6 +16,7 @@ use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
+use tracing::{info, warn};
 
 use crate::context::Port;
 use crate::lease::Lease;
@@ -39,6 +40,8 @@ pub(crate) struct Session<T> {
     held: Mutex<BTreeMap<AttemptRef, Held>>,
     /// Outcomes of effects that are being told. A task that is stopped meanwhile does not take them along.
     outcomes: Mutex<JoinSet<()>>,
+    /// Why the server gives this worker nothing, as it last said.
+    notice: Mutex<Option<String>>,
 }
 
 struct Held {
@@ -66,6 +69,7 @@ impl<T: Transport> Session<T> {
             outage,
             held: Mutex::default(),
             outcomes: Mutex::default(),
+            notice: Mutex::default(),
         }
     }
 
@@ -110,6 +114,20 @@ impl<T: Transport> Session<T> {
     /// The map is consistent after every statement that changes it, so a panic elsewhere cannot have broken it.
     fn held(&self) -> MutexGuard<'_, BTreeMap<AttemptRef, Held>> {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What the server says about giving this worker nothing is told once, and so is that it does again.
+    pub fn noticed(&self, notice: Option<String>) {
+        let mut known = self.notice.lock().unwrap_or_else(PoisonError::into_inner);
+        if *known == notice {
+            return;
+        }
+        if let Some(notice) = &notice {
+            warn!(notice, "the server gives this worker nothing");
+        } else {
+            info!("the server gives this worker steps again");
+        }
+        *known = notice;
     }
 
     /// Hands in a report, again and again while the server is silent; also once the session is over, since its attempts

@@ -9,7 +9,7 @@ use clap::{Arg, ArgAction, Command};
 const COMMANDS: [&str; 3] = ["server", "up", "worker"];
 const WORKER: &str = "worker";
 /// Flags that begin like this stand in a table of that name.
-const TABLES: [&str; 3] = ["oidc", "outbound", "tls"];
+const TABLES: [&str; 4] = ["oidc", "outbound", "tls", "traces"];
 /// Where the file is cannot be said by the file.
 const NOT_IN_FILE: &str = "INTERLOCK_CONFIG";
 

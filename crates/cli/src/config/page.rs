@@ -57,7 +57,7 @@ pub fn page() -> String {
     root.build();
     let settings = known::all(&root);
     let mut page = OPENING.to_owned();
-    let tables = ["", "tls", "outbound", "oidc", "worker"];
+    let tables = ["", "tls", "outbound", "traces", "oidc", "worker"];
     for table in tables {
         let title = if table.is_empty() { "The server".to_owned() } else { format!("`[{table}]`") };
         // Writing to a string cannot fail.

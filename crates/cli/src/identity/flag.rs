@@ -2,7 +2,7 @@
 
 use clap::builder::PossibleValuesParser;
 use clap::{ArgAction, Args, Subcommand};
-use interlock_core::tenant::{FLAGS, TASK_WORKSPACE};
+use interlock_core::tenant::{FLAGS, TASK_WORKSPACE, WORKER_ORCHESTRATION};
 use interlock_protocol::identity::{ChangeTenant, Me, TenantView, path};
 use reqwest::Method;
 use serde::Serialize;
@@ -51,8 +51,10 @@ pub async fn run(args: FlagArgs) -> anyhow::Result<()> {
 
 async fn set(client: &Client, printer: Printer, me: &Me, (flag, on): (&str, bool)) -> anyhow::Result<()> {
     let mut change = ChangeTenant::default();
-    if flag == TASK_WORKSPACE {
-        change.task_workspace = Some(on);
+    match flag {
+        TASK_WORKSPACE => change.task_workspace = Some(on),
+        WORKER_ORCHESTRATION => change.worker_orchestration = Some(on),
+        other => anyhow::bail!("`{other}` is no flag; `interlock flag list` names them"),
     }
     let path = fill(path::TENANT, &[("tenant", &me.tenant)]);
     let tenant: TenantView = client.call(Method::PATCH, path).body(&change).send().await?;

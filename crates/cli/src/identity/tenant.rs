@@ -90,6 +90,7 @@ impl Limits {
             two_keys_for_policy: self.two_keys_for_policy,
             two_keys_for_access: self.two_keys_for_access,
             task_workspace: None,
+            worker_orchestration: None,
             evidence_always: self.evidence_always,
             disabled,
         }

@@ -1,5 +1,7 @@
-//! What an operator looks at first: `interlock status`, `interlock health` and `interlock queue list`.
+//! What an operator looks at first: `interlock status`, `interlock health` and `interlock queue list`; and the way back,
+//! `interlock backout`.
 
+pub mod backout;
 pub mod health;
 pub mod queue;
 pub mod status;

@@ -5,6 +5,7 @@ use std::fmt::Write;
 use clap::Args;
 use interlock_core::ids::RunId;
 use interlock_core::json::Json;
+use interlock_core::run::metrics::RunMetrics;
 use interlock_core::state::StepState;
 use interlock_core::text::visible::visible;
 use interlock_core::time::{Millis, Timestamp};
@@ -133,6 +134,9 @@ fn page(shown: &ShownRun, now: Timestamp, paint: Paint, width: usize) -> String 
         let person = directive.by.as_deref().map_or_else(String::new, |person| format!("by {}, ", visible(person)));
         format!("{person}{}: {}", span::away(directive.at, now), visible(&directive.reason))
     };
+    if let Some(metrics) = &run.metrics {
+        line("numbers", numbers(metrics));
+    }
     if let Some(spent) = run.spent_micros {
         line("spent", format!("{}", spent as f64 / 1e6));
     }
@@ -239,6 +243,18 @@ fn bar(from: u64, to: u64, whole: u64, room: usize) -> String {
     let start = cell(from).min(room - 1);
     let end = cell(to).clamp(start + 1, room);
     format!("{}{}", " ".repeat(start), "━".repeat(end - start))
+}
+
+/// A run that has ended in one line.
+fn numbers(metrics: &RunMetrics) -> String {
+    let RunMetrics { steps, succeeded, attempts, retries, approvals, approval_wait_ms, output_bytes, .. } = *metrics;
+    let mut text = format!("{succeeded} of {steps} steps succeeded, {attempts} attempts, {retries} retries");
+    if approvals > 0 {
+        // Writing to a string cannot fail.
+        let _ = write!(text, ", {approvals} approvals ({} waited)", span::span(Millis(approval_wait_ms)));
+    }
+    let _ = write!(text, ", {output_bytes} bytes of output");
+    text
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@ use interlock_core::ids::{RunId, SessionId};
 use interlock_core::plan::DEFAULT_QUEUE;
 use interlock_core::run::why::{Cause, Explanation, Limit, LimitOf, Remedy, Throttle};
 use interlock_core::state::RunState;
+use interlock_core::tenant::WORKER_ORCHESTRATION;
 use interlock_core::text::visible::visible;
 use interlock_core::time::Timestamp;
 use interlock_protocol::runs::path;
@@ -96,7 +97,7 @@ pub fn words(cause: &Cause, now: Timestamp) -> String {
                 .map_or_else(String::new, |at| format!("; it was last heard of {} ago", span::span(now.since(at))));
             format!("{} has been running attempt {attempt}{since}{limit}{heard}.", named(worker.as_deref(), session))
         }
-        Cause::Unclaimed { queue, task, needs, since, workers } => {
+        Cause::Unclaimed { queue, task, needs, since, workers, only_embedded } => {
             let needs: Vec<_> = needs.iter().map(|name| visible(name)).collect();
             let has_it = match task.as_deref() {
                 Some(task) => format!("has the task `{}`", visible(task)),
@@ -110,7 +111,12 @@ pub fn words(cause: &Cause, now: Timestamp) -> String {
                 Some(n) => format!("{n} workers of the queue `{}` may have it, and are busy", visible(queue)),
                 None => format!("it is on the queue `{}`", visible(queue)),
             };
-            format!("It has waited {} for a worker to run{task}: {workers}.", span::span(now.since(*since)))
+            let off = format!(
+                " {WORKER_ORCHESTRATION} is off, so that only the server's own worker takes steps; `interlock flag set \
+                 {WORKER_ORCHESTRATION} true` lets the others in."
+            );
+            let off = if *only_embedded { off.as_str() } else { "" };
+            format!("It has waited {} for a worker to run{task}: {workers}.{off}", span::span(now.since(*since)))
         }
         Cause::UnknownTask { queue, task, next_attempt_at } => format!(
             "No worker on the queue `{}` knows the task `{}`, as far as was seen: the last one to take the step gave it \

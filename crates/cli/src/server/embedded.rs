@@ -34,15 +34,17 @@ impl Transport for Embedded {
         let Heartbeat { session, held, draining } = heartbeat;
         let lease_ms = self.0.session_lease();
         match self.0.workers().heartbeat(session, &held, draining).await {
-            Ok(stop) => Ok(Renewed { lease_ms, stop, known: true, drain: false }),
-            Err(EngineError::SessionGone) => Ok(Renewed { lease_ms, stop: held, known: false, drain: false }),
+            Ok(stop) => Ok(Renewed { lease_ms, stop, known: true, drain: false, notice: None }),
+            Err(EngineError::SessionGone) => {
+                Ok(Renewed { lease_ms, stop: held, known: false, drain: false, notice: None })
+            }
             Err(error) => Err(refused(error)),
         }
     }
 
     async fn poll(&self, poll: Poll) -> Result<Polled, TransportError> {
         let polled = Box::pin(self.0.workers().poll(poll.session, poll.max as usize, poll.wait_ms.as_duration())).await;
-        polled.map(|assignments| Polled { assignments }).map_err(refused)
+        polled.map(|assignments| Polled { assignments, notice: None }).map_err(refused)
     }
 
     async fn complete(&self, complete: Complete) -> Result<Completed, TransportError> {

@@ -12,6 +12,7 @@ pub mod outbound;
 pub mod shutdown;
 mod timeline;
 pub mod tls;
+pub mod traces;
 pub mod up;
 
 use std::net::SocketAddr;
@@ -41,6 +42,7 @@ use crate::output::exit::{Ended, Exit};
 use crate::server::connectors::{ConnectorArgs, Sweeping};
 use crate::server::outbound::OutboundArgs;
 use crate::server::tls::TlsArgs;
+use crate::server::traces::TraceArgs;
 
 /// The tenant of a new store, and of people who sign in without naming one.
 const DEFAULT_TENANT: &str = "default";
@@ -91,6 +93,8 @@ pub struct EngineArgs {
     /// How long finished runs are kept, in days; 0 keeps them for ever.
     #[arg(long, env = "INTERLOCK_RETENTION_DAYS", default_value_t = 0)]
     retention_days: u64,
+    #[command(flatten)]
+    traces: TraceArgs,
 }
 
 #[derive(Args)]
@@ -187,6 +191,7 @@ impl EngineArgs {
         let runs_kept = (self.retention_days > 0).then(|| Millis::from_hours(24 * self.retention_days));
         let since = interlock_core::time::Timestamp(0);
         options.output_kept_bytes = self.output_kept_max;
+        options.traces = self.traces.options()?;
         options.retention = Some(interlock_store::Sweep { runs_kept, ..interlock_store::Sweep::new(since) });
         Ok(options)
     }

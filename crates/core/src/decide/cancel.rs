@@ -55,7 +55,9 @@ pub(super) fn attempt_ended(draft: &mut Draft<'_>) -> Result<(), Rejection> {
         return Ok(());
     }
     draft.control = Control::Canceled;
-    draft.reason = Some(Reason::Requested);
+    let is_backout = |cancellation: &Cancellation| cancellation.reason == Reason::Backout.as_str();
+    let is_backout = draft.notes().cancellation.as_ref().is_some_and(is_backout);
+    draft.reason = Some(if is_backout { Reason::Backout } else { Reason::Requested });
     Ok(())
 }
 

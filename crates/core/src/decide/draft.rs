@@ -24,6 +24,7 @@ use crate::run::change::{
 };
 use crate::run::decision::DecisionRecord;
 use crate::run::event::Event;
+use crate::run::metrics::RunMetrics;
 use crate::run::project::{View, project};
 use crate::run::receipt::Receipt;
 use crate::run::{self, Agreed, NamedEffects, Notes, Phase, Run, Step};
@@ -247,6 +248,12 @@ impl<'a> Draft<'a> {
     }
 
     pub fn emit(&mut self, event: Event) {
+        let now = self.asked.now;
+        match event {
+            Event::ApprovalRequested { .. } => self.notes_mut().approvals.asked(now),
+            Event::ApprovalResolved { .. } => self.notes_mut().approvals.answered(now),
+            _ => {}
+        }
         self.events.push(event);
     }
 
@@ -403,6 +410,10 @@ impl<'a> Draft<'a> {
             self.run.state
         );
 
+        if ended {
+            let metrics = self.metrics();
+            self.notes_mut().metrics = Some(Box::new(metrics));
+        }
         let detail = if ended { None } else { self.detail() };
         let parts = LiveParts {
             version: self.seq,
@@ -463,6 +474,11 @@ impl<'a> Draft<'a> {
                 finished_at: ended.then_some(self.asked.now),
             },
         })
+    }
+
+    fn metrics(&self) -> RunMetrics {
+        let steps = (0..self.len() as u32).map(|position| self.step(position));
+        RunMetrics::of(steps, self.notes().approvals, self.asked.now.since(self.run.header.created_at))
     }
 
     fn end(&self, state: RunState) -> End {

@@ -6,6 +6,7 @@ pub mod card;
 pub mod change;
 pub mod decision;
 pub mod event;
+pub mod metrics;
 pub mod origin;
 pub mod project;
 pub mod receipt;
@@ -24,6 +25,7 @@ use crate::limits;
 use crate::plan::retry::StepError;
 use crate::plan::{Plan, RollbackCondition, StepSpec, Work};
 use crate::run::approval::{Approval, Met};
+use crate::run::metrics::{ApprovalTally, RunMetrics};
 use crate::state::{Control, Detail, EffectClass, Reason, RunState, StepState, TaskType};
 use crate::time::Timestamp;
 
@@ -175,6 +177,12 @@ pub struct Notes {
     /// Steps that have named an effect which must not be repeated, in this run or an earlier one of its chain.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub named: Vec<NamedEffects>,
+    /// How often people were asked, and for how long.
+    #[serde(default, skip_serializing_if = "ApprovalTally::is_none")]
+    pub approvals: ApprovalTally,
+    /// The run in numbers, once it has ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub metrics: Option<Box<RunMetrics>>,
 }
 
 /// A step whose worker asked before an unsafe effect. What it did is known by the keys of its effects, which a worker that

@@ -87,6 +87,9 @@ pub enum Cause {
         /// Worker sessions now that take from this queue and have the task; absent where nobody has counted.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         workers: Option<u32>,
+        /// `worker_orchestration.enabled` is off for the tenant, so that only the server's own worker counts.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        only_embedded: bool,
     },
     /// The worker that took the step last does not know its task; it is offered again.
     UnknownTask { queue: String, task: String, next_attempt_at: Timestamp },
@@ -209,6 +212,8 @@ impl Throttle {
 pub struct Surroundings<'a> {
     /// How many sessions would take the current step now; `None` where nobody has counted.
     pub workers: Option<u32>,
+    /// The tenant gives no steps to workers elsewhere.
+    pub only_embedded: bool,
     /// The limit that does not admit a claim of the run now.
     pub throttle: Option<Throttle>,
     /// The run that holds the subject of the run, and its state.
@@ -329,7 +334,7 @@ fn control(run: &Run) -> Vec<Cause> {
 
 /// What the current step waits for.
 fn standing(run: &Run, now: Timestamp, around: Surroundings<'_>) -> Option<Cause> {
-    let Surroundings { workers, heartbeat, worker, .. } = around;
+    let Surroundings { workers, heartbeat, worker, only_embedded, .. } = around;
     let (worker, lease_expires_at) = worker.map(|(name, lease)| (name.to_owned(), lease)).unzip();
     if run.state.is_terminal() {
         return None;
@@ -383,6 +388,7 @@ fn standing(run: &Run, now: Timestamp, around: Surroundings<'_>) -> Option<Cause
                 needs: run.plan.command_needs(spec).unwrap_or_default(),
                 since: *eligible_at,
                 workers,
+                only_embedded,
             }),
         },
         Phase::WaitingSignal(wait) => match (&wait.signal, wait.deadline_at) {

@@ -24,17 +24,30 @@ pub struct TenantSettings {
     /// The console has a room with a run's plan beside its live output.
     #[serde(rename = "ui.task_workspace.enabled")]
     pub task_workspace: bool,
+    /// Workers elsewhere are given steps. Where it is off, steps run in the server's own worker only.
+    #[serde(rename = "worker_orchestration.enabled")]
+    pub worker_orchestration: bool,
 }
 
 /// Parts of the product that are switched on for each tenant.
-pub const FLAGS: &[&str] = &[TASK_WORKSPACE];
+pub const FLAGS: &[&str] = &[TASK_WORKSPACE, WORKER_ORCHESTRATION];
 /// The console has a room with a run's plan beside its live output.
 pub const TASK_WORKSPACE: &str = "ui.task_workspace.enabled";
+/// Workers elsewhere are given steps.
+pub const WORKER_ORCHESTRATION: &str = "worker_orchestration.enabled";
 
 impl TenantSettings {
     /// The names of the flags that are on.
     pub fn flags(&self) -> Vec<String> {
-        FLAGS.iter().filter(|_| self.task_workspace).map(|flag| (*flag).to_owned()).collect()
+        FLAGS.iter().filter(|flag| self.is_on(flag)).map(|flag| (*flag).to_owned()).collect()
+    }
+
+    fn is_on(self, flag: &str) -> bool {
+        match flag {
+            TASK_WORKSPACE => self.task_workspace,
+            WORKER_ORCHESTRATION => self.worker_orchestration,
+            _ => false,
+        }
     }
 }
 
@@ -46,6 +59,7 @@ impl Default for TenantSettings {
             two_keys_for_policy: false,
             two_keys_for_access: false,
             task_workspace: false,
+            worker_orchestration: true,
             evidence_always: false,
         }
     }
@@ -59,5 +73,6 @@ mod tests {
     fn what_was_not_said_has_its_default() {
         let settings: TenantSettings = serde_json::from_str(r#"{"self_approval":true}"#).unwrap();
         assert_eq!(settings, TenantSettings { self_approval: true, ..TenantSettings::default() });
+        assert_eq!(settings.flags(), [WORKER_ORCHESTRATION]);
     }
 }

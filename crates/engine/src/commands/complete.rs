@@ -17,7 +17,6 @@ use interlock_core::work::credential::{self, CredentialUsed};
 use interlock_core::work::{Assignment, AttemptRef, Claimer, Report, ReportedOutcome};
 use interlock_evidence::credentials::{CREDENTIALS_USED, CredentialFacts};
 
-use crate::assignment::assignment;
 use crate::cells::{Cell, Streak};
 use crate::dispatch::session::SessionInfo;
 use crate::error::EngineError;
@@ -54,6 +53,9 @@ impl Workers {
         let info = self.speaks_for(session, at).await?;
         credential::check(&credentials).map_err(|what| Rejection::InvalidInput { what })?;
         let context = naming(at, credentials)?;
+        if claim_next {
+            self.follow_flag(&info).await?;
+        }
         let goes_on = claim_next && info.takes_work();
         let (outcome, refused) = self.0.addressed(at, outcome).await?;
         let mut outcome = Some(outcome);
@@ -118,13 +120,13 @@ impl Workers {
         if run.state.is_terminal() || run.current().session() != Some(session) {
             return None;
         }
-        assignment(run, self.0.0.epoch)
+        self.0.assignment(run)
     }
 
     /// The answer that the first report got: the step claimed with it, if the session still holds that.
     fn first_answer(&self, run: &Run, at: AttemptRef, session: SessionId) -> Completed {
         let holds = !run.state.is_terminal() && run.position != at.position && run.current().session() == Some(session);
-        Completed { next: if holds { assignment(run, self.0.0.epoch) } else { None }, recorded: false }
+        Completed { next: if holds { self.0.assignment(run) } else { None }, recorded: false }
     }
 
     /// A worker continues one run for a while; after that, others come first if they wait.

@@ -19,7 +19,6 @@ use interlock_core::trace::TraceContext;
 use interlock_store::{Refusal, StartAnswer, SubmitError};
 use interlock_workflow::expression;
 
-use crate::assignment::assignment;
 use crate::dispatch::workflow_limits::LimitedWorkflow;
 use crate::error::EngineError;
 use crate::execute::CONFLICTS_MAX;
@@ -290,7 +289,7 @@ impl Runs {
     /// The hints that go out once a run is made.
     fn started(&self, run: Run, change: &ChangeSet, claim: Option<SessionId>) {
         self.0.0.counters.record(None, run.state, change);
-        let handed = claim.zip(assignment(&run, self.0.0.epoch));
+        let handed = claim.zip(self.0.assignment(&run));
         self.0.committed(&run, change);
         if run.current().session().is_some() {
             self.0.0.cells.put(run);

@@ -354,6 +354,12 @@ impl Dispatch {
         }
     }
 
+    /// Sessions that were held back may take work again: whoever polls looks once more.
+    pub(crate) fn let_in(&self) {
+        self.rescan.notify_one();
+        self.work.notify_waiters();
+    }
+
     /// Nothing more is claimed for the session.
     pub(crate) fn withdraw_offer(&self, session: SessionId) {
         self.state().offers.forget(session);

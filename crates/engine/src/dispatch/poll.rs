@@ -31,7 +31,6 @@ use super::ready::{Candidate, GroupKey};
 use super::session::SessionInfo;
 use super::workflow_limits::{LimitedWorkflow, Pass};
 use super::{Dispatch, Reserved};
-use crate::assignment::assignment;
 use crate::cells::Streak;
 use crate::error::EngineError;
 use crate::parts::Workers;
@@ -97,6 +96,7 @@ impl Workers {
         let expired = tokio::time::sleep(wait);
         tokio::pin!(expired);
         let info = self.session(session).await?;
+        self.follow_flag(&info).await?;
         let dispatch = &self.0.0.dispatch;
         let offering = Offering { dispatch, session, poll: dispatch.polls.fetch_add(1, Ordering::Relaxed) };
         let mut claims = Vec::new();
@@ -177,7 +177,6 @@ impl Workers {
     /// Claims one step. A candidate that is gone, paused or throttled is no error: the hint was out of date.
     async fn claim(&self, session: SessionId, info: &SessionInfo, candidate: Candidate) -> Option<Assignment> {
         let Candidate { tenant, run, .. } = candidate;
-        let epoch = self.0.0.epoch;
         let dispatch = &self.0.0.dispatch;
         let mut limited: Option<(TriedClaim, Pass)> = None;
         let mut mismatch: Option<Mismatch> = None;
@@ -232,7 +231,7 @@ impl Workers {
                     },
                     |cell, change| {
                         cell.streak = Streak { steps: 1, since: change.at };
-                        cell.run.as_deref().and_then(|run| assignment(run, epoch))
+                        cell.run.as_deref().and_then(|run| self.0.assignment(run))
                     },
                 )
                 .await;

@@ -25,6 +25,8 @@ pub struct SessionInfo {
     draining: AtomicBool,
     /// An operator has taken it out of service: it finishes what it has, and leaves.
     drained: AtomicBool,
+    /// Its tenant gives no steps to workers elsewhere: it finishes what it has, and stays.
+    held_back: AtomicBool,
     /// When this server last heard of it.
     heard_at: AtomicI64,
 }
@@ -40,6 +42,7 @@ impl SessionInfo {
             slots: row.slots,
             draining: (row.state != WorkerState::Online).into(),
             drained: (row.state == WorkerState::Draining).into(),
+            held_back: false.into(),
             heard_at: now.0.into(),
         })
     }
@@ -50,7 +53,16 @@ impl SessionInfo {
     }
 
     pub fn takes_work(&self) -> bool {
-        !self.draining.load(Ordering::Relaxed) && !self.is_drained()
+        !self.draining.load(Ordering::Relaxed) && !self.is_drained() && !self.is_held_back()
+    }
+
+    pub fn is_held_back(&self) -> bool {
+        self.held_back.load(Ordering::Relaxed)
+    }
+
+    /// Answers whether that is news.
+    pub(crate) fn set_held_back(&self, held_back: bool) -> bool {
+        self.held_back.swap(held_back, Ordering::Relaxed) != held_back
     }
 
     pub fn is_drained(&self) -> bool {
@@ -105,13 +117,15 @@ impl SessionInfo {
             slots: 1,
             draining: false.into(),
             drained: false.into(),
+            held_back: false.into(),
             heard_at,
         })
     }
 
     pub(crate) fn new(tenant: Option<TenantId>, queues: Vec<String>, slots: u32, draining: bool) -> Arc<Self> {
         let skills = Arc::default();
-        let (identity, heard_at, drained) = (None, AtomicI64::new(0), false.into());
-        Arc::new(Self { tenant, queues, skills, identity, slots, draining: draining.into(), drained, heard_at })
+        let (identity, heard_at, drained, held_back) = (None, AtomicI64::new(0), false.into(), false.into());
+        let draining = draining.into();
+        Arc::new(Self { tenant, queues, skills, identity, slots, draining, drained, held_back, heard_at })
     }
 }

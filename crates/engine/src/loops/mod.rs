@@ -19,6 +19,7 @@ pub mod sealer;
 pub mod supervise;
 pub mod sweep;
 pub mod timers;
+pub mod traces;
 pub mod transforms;
 
 use crate::{Engine, OpenEngineError};
@@ -47,6 +48,9 @@ pub(crate) async fn spawn_all(engine: &Engine) -> Result<(), OpenEngineError> {
     if engine.0.options.audit_key.is_some() {
         spawn(engine, "audit", audit::run);
         spawn(engine, "evidence", evidence::run);
+    }
+    if engine.0.traces.is_some() {
+        spawn(engine, "traces", traces::run);
     }
     Ok(())
 }

@@ -3,10 +3,9 @@
 
 use interlock_core::json::HashHex;
 use interlock_core::json::{Hash, Json};
-use serde::Deserialize;
-
 /// The name of the field that a reference begins with.
-pub(crate) const PAYLOAD_MARK: &str = "$interlock.payload";
+pub(crate) use interlock_core::run::metrics::PAYLOAD_MARK;
+use serde::Deserialize;
 
 /// A payload by its hash.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -77,7 +77,7 @@ impl Names {
             workflow: run.plan.workflow.clone(),
             subject: run.header.subject.clone(),
             profile: run.plan.rules.profile.clone(),
-            trace: TraceContext::of_labels(&run.header.labels),
+            trace: self.engine.trace_of(&run),
             steps: run.plan.steps.iter().chain(run.added.iter()).map(|step| step.key.clone()).collect(),
         }))
     }

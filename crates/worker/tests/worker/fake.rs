@@ -232,7 +232,13 @@ impl Transport for Fake {
         let mut state = self.call("heartbeat")?;
         let known = state.live.contains(&heartbeat.session);
         state.heartbeats.push(heartbeat);
-        Ok(Renewed { lease_ms: LEASE.into(), stop: state.stop.clone(), known, drain: state.drain.is_some() })
+        Ok(Renewed {
+            lease_ms: LEASE.into(),
+            stop: state.stop.clone(),
+            known,
+            drain: state.drain.is_some(),
+            notice: None,
+        })
     }
 
     async fn poll(&self, poll: Poll) -> Result<Polled, TransportError> {
@@ -253,7 +259,7 @@ impl Transport for Fake {
         };
         tokio::select! {
             biased;
-            found = finding => found.map(|assignments| Polled { assignments }),
+            found = finding => found.map(|assignments| Polled { assignments, notice: None }),
             () = sleep(poll.wait_ms.as_duration()) => Ok(Polled::default()),
         }
     }

@@ -217,3 +217,15 @@ fn a_canceled_deadline_is_no_deadline() {
     case.claim().tell(cancel(false));
     assert_eq!(case.row().wake_at, None);
 }
+
+#[test]
+fn a_cancel_of_a_backout_is_told_from_others() {
+    let backout = || Command::Cancel { reason: Reason::Backout.to_string(), rollback: false };
+    let mut case = Case::of(tasks(1));
+    case.tell(backout());
+    assert_eq!((case.state(), case.run.reason), (RunState::Canceled, Some(Reason::Backout)));
+    let mut case = Case::of(tasks(1));
+    case.claim().tell(backout());
+    case.tells(|case| case.reports(Outcome::Completed { output: super::case::json("1") }));
+    assert_eq!((case.state(), case.run.reason), (RunState::Canceled, Some(Reason::Backout)));
+}

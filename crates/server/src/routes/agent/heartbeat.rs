@@ -36,9 +36,12 @@ pub async fn heartbeat(
     match renewed {
         Ok(stop) => {
             let drain = state.workers().is_drained(session);
-            Ok(Json(Renewed { lease_ms, stop, known: true, drain }))
+            let notice = state.workers().notice(session);
+            Ok(Json(Renewed { lease_ms, stop, known: true, drain, notice }))
         }
-        Err(EngineError::SessionGone) => Ok(Json(Renewed { lease_ms, stop: held, known: false, drain: false })),
+        Err(EngineError::SessionGone) => {
+            Ok(Json(Renewed { lease_ms, stop: held, known: false, drain: false, notice: None }))
+        }
         Err(error) => Err(error.into()),
     }
 }

@@ -28,7 +28,10 @@ pub async fn poll(
     let polling = Box::pin(workers.poll(poll.session, poll.max as usize, wait));
     // A server that stops answers with nothing, and the worker asks the next one.
     match state.shutdown().run_until_cancelled(polling).await {
-        Some(assignments) => Ok(Json(Polled { assignments: assignments? })),
+        Some(assignments) => {
+            let (assignments, notice) = (assignments?, workers.notice(poll.session));
+            Ok(Json(Polled { notice: notice.filter(|_| assignments.is_empty()), assignments }))
+        }
         None => Ok(Json(Polled::default())),
     }
 }

@@ -68,7 +68,8 @@ pub async fn get(
 }
 
 fn tell_notes(notes: &Notes, view: &mut RunView) {
-    let Notes { cancellation, pause, compensation_log, spent_micros, .. } = notes;
+    let Notes { cancellation, pause, compensation_log, spent_micros, metrics, .. } = notes;
+    view.metrics = metrics.as_deref().copied();
     view.spent_micros = Some(*spent_micros).filter(|spent| *spent > 0);
     view.cancellation = cancellation.as_ref().map(|asked| DirectiveView {
         by: asked.by.clone(),

@@ -60,6 +60,7 @@ pub fn run(state: &AppState, mut row: RunSummary) -> RunView {
         finished_at: row.finished_at,
         last_heartbeat_at: None,
         spent_micros: None,
+        metrics: None,
         cancellation: None,
         pause: None,
         undone: Vec::new(),

@@ -28,7 +28,9 @@ pub async fn why(State(state): State<AppState>, named: Named) -> Result<Json<Exp
     let found = state.for_tenant(named.tenant).load_run(named.run).await?;
     let run = found.ok_or_else(|| ApiError::unknown_run(named.run))?;
     let sessions = state.for_tenant(named.tenant).worker_sessions().await?;
-    let workers = Some(workers(&state, &run, &sessions));
+    let only_embedded = !state.tenants().orchestrates_workers(named.tenant).await?;
+    let counted: Vec<&SessionRow> = sessions.iter().filter(|row| !only_embedded || row.tenant.is_none()).collect();
+    let workers = Some(workers(&state, &run, &counted));
     let throttle = state.runs().throttle(&run).await?;
     let holder = holder(&state, &run).await?;
     let heartbeat = state.for_tenant(named.tenant).heartbeat(named.run).await?;
@@ -37,7 +39,7 @@ pub async fn why(State(state): State<AppState>, named: Named) -> Result<Json<Exp
         _ => None,
     };
     let worker = holding.map(|row| (row.worker.as_str(), row.lease_expires_at));
-    let around = Surroundings { workers, throttle, holder, heartbeat, worker };
+    let around = Surroundings { workers, only_embedded, throttle, holder, heartbeat, worker };
     Ok(Json(why::why(&run, state.now(), around)))
 }
 
@@ -50,10 +52,10 @@ async fn holder(state: &AppState, run: &Run) -> Result<Option<(RunId, RunState)>
 }
 
 /// How many worker sessions would take the run's current step. One whose heartbeats have stopped would not.
-fn workers(state: &AppState, run: &Run, sessions: &[SessionRow]) -> u32 {
+fn workers(state: &AppState, run: &Run, sessions: &[&SessionRow]) -> u32 {
     let spec = run.spec(run.position);
     let now = state.now();
-    let takes = |session: &&SessionRow| {
+    let takes = |session: &&&SessionRow| {
         session.state == WorkerState::Online
             && Heartbeat::At(session.heartbeat_at).silent_since(now).is_none()
             && session.lease_expires_at > now

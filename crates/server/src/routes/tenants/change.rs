@@ -38,6 +38,7 @@ pub async fn change(
         two_keys_for_policy: change.two_keys_for_policy,
         two_keys_for_access: change.two_keys_for_access,
         task_workspace: change.task_workspace,
+        worker_orchestration: change.worker_orchestration,
         evidence_always: change.evidence_always,
         ..ChangeTenant::default()
     };

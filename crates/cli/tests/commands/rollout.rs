@@ -1,0 +1,109 @@
+//! The flag for workers elsewhere, and the way back, as an operator types them.
+
+use std::process::{Child, Stdio};
+use std::time::{Duration, Instant};
+
+use crate::rig::{Output, Up};
+
+struct Worker(Child);
+
+impl Drop for Worker {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+impl Worker {
+    fn start(up: &Up, name: &str, task: &str) -> Self {
+        let (server, data) = (up.server(), up.path("data").display().to_string());
+        let arguments = ["worker", "--server", &server, "--data", &data, "--name", name, "--task", task];
+        let log = std::fs::File::create(up.path(&format!("{name}.log"))).unwrap();
+        let mut command = up.command();
+        Self(command.args(arguments).stdout(Stdio::null()).stderr(log).spawn().unwrap())
+    }
+
+    /// Whether it has ended by itself, within a while.
+    fn ends(&mut self) -> bool {
+        let until = Instant::now() + Duration::from_secs(30);
+        while Instant::now() < until {
+            if self.0.try_wait().unwrap().is_some() {
+                return true;
+            }
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        false
+    }
+}
+
+fn eventually(up: &Up, arguments: &[&str], is_so: impl Fn(&Output) -> bool) -> Output {
+    let until = Instant::now() + Duration::from_secs(30);
+    loop {
+        let output = up.run(arguments);
+        if is_so(&output) {
+            return output;
+        }
+        assert!(Instant::now() < until, "{arguments:?}: {output:?}");
+        std::thread::sleep(Duration::from_millis(100));
+    }
+}
+
+const SHORT: &[&str] = &["--no-demo", "--session-lease-ms", "2000"];
+
+#[test]
+fn with_the_flag_off_only_the_servers_own_worker_takes_steps() {
+    let up = Up::start(SHORT);
+    let _worker = Worker::start(&up, "far", "echo=cat");
+    eventually(&up, &["worker", "list"], |list| list.out.contains("far"));
+    let listed = up.run(&["flag", "list"]);
+    assert!(listed.out.contains("worker_orchestration.enabled  on"), "{listed:?}");
+    let off = up.run(&["flag", "set", "worker_orchestration.enabled", "false"]);
+    assert!(off.code == 0 && off.out.contains("worker_orchestration.enabled  off"), "{off:?}");
+    let file = up.file("e.yaml", "name: e\nsteps: [{ id: a, task: echo, with: { x: 1 } }]\n");
+    assert_eq!(up.run(&["workflow", "apply", &file]).code, 0);
+    let run = up.run(&["run", "start", "e", "-o", "json"]).json()["run_id"].as_str().unwrap().to_owned();
+    let why = eventually(&up, &["run", "why", &run], |why| why.out.contains("worker_orchestration.enabled is off"));
+    assert!(why.out.contains("no registered worker"), "{why:?}");
+    let log = up.path("far.log");
+    let until = Instant::now() + Duration::from_secs(20);
+    while !std::fs::read_to_string(&log).unwrap().contains("worker_orchestration.enabled is off") {
+        assert!(Instant::now() < until, "{}", std::fs::read_to_string(&log).unwrap());
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    assert_eq!(up.run(&["flag", "set", "worker_orchestration.enabled", "true"]).code, 0);
+    let waited = up.run(&["run", "wait", &run]);
+    assert_eq!(waited.code, 0, "{waited:?}");
+}
+
+#[test]
+fn a_backout_cancels_what_is_in_flight_and_sends_the_workers_away() {
+    let up = Up::start(SHORT);
+    let slow = up.file("slow.sh", "#!/bin/sh\nsleep 60\necho '{}'\n");
+    assert_eq!(up.shell(&format!("chmod +x {slow}")).code, 0);
+    let mut worker = Worker::start(&up, "far", &format!("slow={slow}"));
+    let file = up.file("s.yaml", "name: s\nsteps: [{ id: a, task: slow }]\n");
+    assert_eq!(up.run(&["workflow", "apply", &file]).code, 0);
+    let waits = up.file("w.yaml", "name: w\nsteps: [{ id: a, wait: { signal: never } }]\n");
+    assert_eq!(up.run(&["workflow", "apply", &waits]).code, 0);
+    let start = |workflow: &str| up.run(&["run", "start", workflow, "-o", "json"]).json()["run_id"].clone();
+    let runs = [start("s"), start("w")].map(|run| run.as_str().unwrap().to_owned());
+    eventually(&up, &["worker", "list"], |list| list.out.contains("1/"));
+
+    let unsure = up.run(&["backout"]);
+    assert!(unsure.code == 64 || unsure.code == 2, "{unsure:?}");
+    assert!(unsure.err.contains("--yes"), "{unsure:?}");
+    let done = up.run(&["backout", "--yes", "--wait", "60"]);
+    assert_eq!(done.code, 0, "{done:?}");
+    assert!(done.out.contains("2 runs were canceled (backout), 1 workers have left"), "{done:?}");
+    assert!(done.err.contains("worker_orchestration.enabled is off"), "{done:?}");
+    assert!(worker.ends(), "the worker leaves");
+    for run in &runs {
+        let shown = up.run(&["run", "show", run, "-o", "json"]).json();
+        let run = if shown["run"].is_object() { &shown["run"] } else { &shown };
+        assert_eq!((&run["state"], &run["reason"]), (&"canceled".into(), &"backout".into()), "{shown}");
+    }
+    assert!(!up.run(&["worker", "list", "--all"]).out.contains("far"));
+
+    let again = up.run(&["backout", "--yes", "-o", "json"]);
+    assert_eq!((again.code, &again.json()["runs_canceled"]), (0, &0.into()), "{again:?}");
+}

@@ -1,0 +1,62 @@
+//! A run in numbers, kept with it when it ends; on both databases.
+
+use std::time::Duration;
+
+use interlock_core::plan::retry::{ErrorClass, StepError};
+use interlock_core::plan::{StepSpec, Work};
+use interlock_core::run::approval::Voter;
+use interlock_core::run::change::Context;
+use interlock_core::run::metrics::RunMetrics;
+use interlock_core::state::RunState;
+use interlock_core::time::Millis;
+use interlock_core::work::ReportedOutcome;
+use interlock_engine::commands::vote::VoteRequest;
+
+use crate::on_both;
+use crate::rig::{Database, done, ends, engine, plan, reaches, start, stop, tenant, work};
+
+on_both! {
+    async fn an_ended_run_keeps_its_numbers(database: &Database) {
+        let engine = engine(database).await;
+        let tenant = tenant(&engine, |_| {}).await;
+        work(&engine, 1, |assignment| async move {
+            if assignment.at.attempt == 1 && assignment.step == "a" {
+                let error = StepError::new(ErrorClass::Unavailable, "BUSY", "busy");
+                return ReportedOutcome::Retry { error, backoff: Some(Millis(1)) };
+            }
+            done("{\"n\":1}")
+        });
+        let gate = StepSpec::new("gate", Work::Approval(serde_json::from_str(r#"{"approvers":["sre"]}"#).unwrap()));
+        let steps = plan(vec![StepSpec::task("a", "t"), gate, StepSpec::task("b", "t")]);
+        let run = engine.runs().start(start(tenant, &steps, "null")).await.unwrap().run;
+        reaches(&engine, tenant, run, RunState::WaitingApproval).await;
+        let notes = engine.store().run_notes(tenant, run).await.unwrap().unwrap();
+        assert_eq!((notes.metrics, notes.approvals.count), (None, 1), "only its end makes them");
+        tokio::time::sleep(Duration::from_millis(30)).await;
+        let approval = engine.store().approvals_of(tenant, run).await.unwrap().remove(0);
+        let voter = Voter::new("ann", vec!["sre".into()]);
+        let vote = VoteRequest { approval: approval.id, voter, approve: true, notes: None };
+        engine.runs().vote(tenant, run, vote).await.unwrap();
+        assert_eq!(ends(&engine, tenant, run).await, RunState::Succeeded);
+
+        let notes = engine.store().run_notes(tenant, run).await.unwrap().unwrap();
+        let metrics = *notes.metrics.unwrap();
+        let RunMetrics { approval_wait_ms, duration_ms, output_bytes, .. } = metrics;
+        let counted = RunMetrics {
+            steps: 3, succeeded: 3, skipped: 0, failed: 0, attempts: 3, retries: 1, approvals: 1, approval_wait_ms, duration_ms, output_bytes,
+        };
+        assert_eq!(metrics, counted);
+        assert!((30..=duration_ms).contains(&approval_wait_ms), "{metrics:?}");
+        assert!(output_bytes >= 14, "{metrics:?}");
+        let ended = engine.store().run_overview(tenant, run).await.unwrap().unwrap();
+        assert_eq!(ended.duration_ms, Some(duration_ms));
+
+        let canceled = engine.runs().start(start(tenant, &steps, "null")).await.unwrap().run;
+        reaches(&engine, tenant, canceled, RunState::WaitingApproval).await;
+        engine.runs().cancel(tenant, canceled, "no".into(), false, Context::operator("ann")).await.unwrap();
+        let notes = engine.store().run_notes(tenant, canceled).await.unwrap().unwrap();
+        let metrics = notes.metrics.unwrap();
+        assert_eq!((metrics.steps, metrics.succeeded, metrics.approvals), (3, 1, 1), "however it ends");
+        stop(engine).await;
+    }
+}
