@@ -26,7 +26,7 @@ inputs:
   drain: { type: boolean, default: true, description: Let connections finish first. }
 subject: \${{ inputs.incident }}
 labels: { team: sre }
-approval: { quorum: 2, approvers: [sre], escalate_after: 10m, on_reject: pause }
+approval: { mode: critical_only, quorum: 2, approvers: [sre], escalate_after: 10m, on_reject: pause }
 steps:
   - { id: inspect, task: db.inspect, effect: read }
   - { id: drain, task: db.drain, rollback: { task: db.undrain } }

@@ -165,7 +165,7 @@ impl Host {
             }
             sleep(dice.millis(0..=4_000)).await;
             if sim.archive.is_asked() {
-                sim.hosts.restore(sim, self.number, (&dice, self.options(sim, &dice))).await;
+                Box::pin(sim.hosts.restore(sim, self.number, (&dice, self.options(sim, &dice)))).await;
             }
         }
     }

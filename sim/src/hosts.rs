@@ -126,7 +126,7 @@ impl Hosts {
     pub async fn restore(&self, sim: &Sim, number: usize, (dice, options): (&Dice, EngineOptions)) {
         self.restore.wait().await;
         if number == 0
-            && let Err(what) = sim.archive.restore(sim, dice, options).await
+            && let Err(what) = Box::pin(sim.archive.restore(sim, dice, options)).await
         {
             sim.broken(what);
         }

@@ -166,7 +166,7 @@ async fn story(sim: &Arc<Sim>, dice: &Dice) -> Result<(), String> {
     let mut actors = JoinSet::new();
     for (number, _) in sim.hosts.iter().enumerate() {
         let (sim, dice) = (Arc::clone(sim), dice.fork());
-        actors.spawn(async move { sim.hosts.at(number).run(&sim, dice).await });
+        actors.spawn(async move { Box::pin(sim.hosts.at(number).run(&sim, dice)).await });
     }
     let watching = Arc::clone(sim);
     actors.spawn(async move { keep_looking(&watching).await });

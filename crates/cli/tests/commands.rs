@@ -1,5 +1,7 @@
 //! The command line against a real server on loopback: what it prints, how it ends, and that what `up` prints works.
 
+#[path = "commands/acceptance.rs"]
+mod acceptance;
 #[path = "commands/approvals.rs"]
 mod approvals;
 #[path = "commands/backup.rs"]

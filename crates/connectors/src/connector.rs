@@ -122,6 +122,12 @@ pub trait Connector: fmt::Debug + Send + Sync {
         Vec::new()
     }
 
+    /// The fields that do not have what the operation sets, in a state that was read after it.
+    fn remaining(&self, fields: &Fields, present: &Value) -> Vec<String> {
+        let left = self.changes(fields, present).into_iter().filter(|change| change.before != change.after);
+        left.map(|change| format!("`{}`", change.field)).collect()
+    }
+
     /// What is sent, in this order.
     fn requests(&self, fields: &Fields, at: &Connection, facts: &CallFacts) -> Result<Vec<Request>, CallFailure>;
 

@@ -113,6 +113,9 @@ pub const ARGUMENTS_MAX: usize = 1_024;
 pub const VARIABLES_MAX: usize = 128;
 pub const COMMAND_BYTES_MAX: usize = 64 << 10;
 
+/// Receipts of one rollback step that are noted on its run; all of them are in the run's receipts.
+pub const COMPENSATION_RECEIPTS_MAX: usize = 32;
+
 /// Decisions of one run that are shown.
 pub const DECISIONS_SHOWN_MAX: usize = 1_000;
 

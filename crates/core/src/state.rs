@@ -256,6 +256,8 @@ names!(
         InDoubt = "in_doubt",
         RolledBack = "rolled_back",
         RollbackFailed = "rollback_failed",
+        /// What undoes a step was carried out, and its target does not show it.
+        RollbackUnverified = "rollback_unverified",
         WritesExhausted = "writes_exhausted",
         SpendExhausted = "spend_exhausted",
         Backout = "backout",

@@ -183,6 +183,15 @@ impl Credentials {
         self.0.owed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Where secrets are looked for on behalf of a run that acts in this environment: there, and nowhere else. What knows a
+    /// single environment serves every run, and what has nothing for runs without a profile serves them as its own.
+    pub fn environment_for(&self, environment: &str) -> Option<String> {
+        let known = &self.0.options.environments;
+        let is_served = known.contains_key(environment) || known.contains_key(ANY_ENVIRONMENT);
+        let is_strange = known.len() > 1 && environment != NO_ENVIRONMENT;
+        (is_served || is_strange).then(|| environment.to_owned())
+    }
+
     /// The provider of an environment.
     pub(crate) fn provider(
         &self,
@@ -207,6 +216,9 @@ impl Credentials {
 /// Stands for every environment that has no provider of its own.
 pub(crate) const ANY_ENVIRONMENT: &str = "*";
 
+/// Where runs without a profile act.
+const NO_ENVIRONMENT: &str = "none";
+
 /// The environment of a worker that was told none.
 pub(crate) const DEFAULT_ENVIRONMENT: &str = "default";
 
@@ -221,5 +233,29 @@ impl Shared {
         }
         drop(owed);
         self.wake.notify_one();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use interlock_core::time::Timestamp;
+
+    use super::*;
+
+    fn of(environments: &[&str]) -> Credentials {
+        Credentials::new(CredentialsOptions {
+            environments: environments.iter().map(|name| ((*name).to_owned(), "p".to_owned())).collect(),
+            ..Arc::into_inner(Credentials::none(Clock::new(|| Timestamp(0))).0).unwrap().options
+        })
+    }
+
+    #[test]
+    fn a_run_is_looked_at_with_the_secrets_of_its_own_environment() {
+        let asked = |known: &[&str], run: &str| of(known).environment_for(run);
+        assert_eq!(asked(&["prod", "dev"], "prod").as_deref(), Some("prod"));
+        assert_eq!(asked(&["*", "dev"], "prod").as_deref(), Some("prod"), "whoever serves all serves it");
+        assert_eq!(asked(&["staging", "dev"], "prod").as_deref(), Some("prod"), "with none, not with another's");
+        assert_eq!(asked(&["default"], "prod"), None, "one for everything");
+        assert_eq!(asked(&["default", "prod"], "none"), None, "no profile, no environment");
     }
 }

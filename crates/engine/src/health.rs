@@ -10,7 +10,7 @@ use crate::set_aside::ItemSetAside;
 
 impl EngineHealth {
     /// How the store is.
-    pub fn store(&self) -> StoreHealth {
+    pub fn store_health(&self) -> StoreHealth {
         self.0.0.store.health()
     }
 

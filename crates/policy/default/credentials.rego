@@ -19,9 +19,11 @@ ask contains {"rule": "credential_unknown", "text": "nobody has said where the c
 	not data.config.credentials[name]
 }
 
-# The worker that is about to act must serve the environment. Asked again by the worker itself.
+# The worker that is about to act must serve the environment: secrets are its environment's own. It is known when the worker
+# asks again before the effect. `*` stands for all, and is what a worker without a certificate has.
 deny contains {"rule": "worker_environment", "text": "the worker does not serve the environment", "about": environment} if {
 	input.workflow.profile != null
 	input.worker != null
 	not environment in input.worker.environments
+	not "*" in input.worker.environments
 }

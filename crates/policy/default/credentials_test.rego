@@ -37,4 +37,12 @@ test_a_worker_acts_in_its_own_environments if {
 	verdict_on(serves) == "allow"
 	strange := changed(object.union(staging, {"worker": {"environments": ["dev"]}}))
 	rules_on(strange) == {"worker_environment"}
+	anywhere := changed(object.union(staging, {"worker": {"environments": ["*"]}}))
+	verdict_on(anywhere) == "allow"
+}
+
+test_a_worker_without_environments_acts_in_none if {
+	staging := {"workflow": {"profile": "staging-standard"}}
+	strange := changed(object.union(staging, {"worker": {"environments": []}}))
+	rules_on(strange) == {"worker_environment"}
 }

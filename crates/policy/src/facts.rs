@@ -1,12 +1,17 @@
 //! From a run and what it is about to do, to the input document.
 
+use std::collections::BTreeSet;
+
 use interlock_core::governance::action::Action;
 use interlock_core::json::Json;
+use interlock_core::plan::command::commanded_profile;
 use interlock_core::plan::rules::ValidationMode;
 use interlock_core::plan::{BlastRadius, BoundCommand, Gate, Plan, StepSpec, Undo, Work};
 use interlock_core::run::{Agreed, Run};
 use interlock_core::state::{EffectClass, StepKind};
 use interlock_core::time::Millis;
+use interlock_core::work::Skills;
+use interlock_core::work::terms::ANY;
 
 use crate::input::{ActionFacts, Confidence, GateFacts, PolicyInput, RunFacts, StepFacts, WorkerFacts, WorkflowFacts};
 
@@ -38,8 +43,25 @@ impl PolicyInput {
     }
 
     /// The same for the worker that is about to act.
-    pub fn with_worker(self, environments: Vec<String>) -> Self {
-        Self { worker: Some(WorkerFacts { environments }), ..self }
+    #[must_use]
+    pub fn with_worker(self, worker: WorkerFacts) -> Self {
+        Self { worker: Some(worker), ..self }
+    }
+}
+
+impl WorkerFacts {
+    /// What is known of a worker by what it can do, and by its certificate.
+    pub fn of(skills: &Skills) -> Self {
+        let proven = skills.capabilities.iter().flatten().filter_map(|name| commanded_profile(name));
+        let names = |names: &BTreeSet<String>| names.iter().cloned().collect();
+        let terms = skills.terms.as_ref();
+        // Without a certificate nothing confines it to an environment.
+        Self {
+            environments: terms.map_or_else(|| vec![ANY.to_owned()], |terms| names(&terms.environments)),
+            segments: terms.map(|terms| names(&terms.segments)).unwrap_or_default(),
+            profiles: proven.map(str::to_owned).collect(),
+            enrolled: terms.is_some(),
+        }
     }
 }
 

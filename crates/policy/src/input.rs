@@ -127,7 +127,17 @@ pub struct RunFacts {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct WorkerFacts {
+    /// The environments that it may act in; `*` for all.
     pub environments: Vec<String>,
+    /// The network segments that its certificate places it in.
+    #[serde(default)]
+    pub segments: Vec<String>,
+    /// The profiles whose sandbox it has proven to have.
+    #[serde(default)]
+    pub profiles: Vec<String>,
+    /// It has a certificate, which says all of this; of one without, only what it says of itself is known.
+    #[serde(default)]
+    pub enrolled: bool,
 }
 
 /// The document without its bound parts.
@@ -218,6 +228,9 @@ pub const PATHS: &[&str] = &[
     "run.spend_micros",
     "run.agreed",
     "worker.environments.*",
+    "worker.segments.*",
+    "worker.profiles.*",
+    "worker.enrolled",
     "fields.*",
 ];
 

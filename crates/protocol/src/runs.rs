@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use interlock_core::cost::Cost;
-use interlock_core::ids::{ApprovalId, RunId, SessionId, SignalId, TenantId};
+use interlock_core::ids::{ApprovalId, ReceiptId, RunId, SessionId, SignalId, TenantId};
 use interlock_core::json::Json;
 use interlock_core::machine::step::Resolution;
 use interlock_core::plan::Plan;
@@ -202,13 +202,16 @@ pub struct DirectiveView {
 }
 
 /// A step that was undone, or could not be.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct UndoneView {
     /// The position of the step, and that of the rollback step which undid it.
     pub position: u32,
     pub by_position: u32,
     pub outcome: StepState,
     pub at: Timestamp,
+    /// The receipts of what the rollback step did, in order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub receipts: Vec<ReceiptId>,
 }
 
 /// What stands in the place of an input or output that is too long to come along.

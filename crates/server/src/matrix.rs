@@ -278,7 +278,7 @@ pub static MATRIX: &[Line] = {
         line("GET", policy::path::VERSIONS, Read, &[]),
         line("POST", policy::path::VERSIONS, Administer, &[]),
         line("GET", policy::path::FILES, Read, &[]),
-        line("POST", policy::path::EVAL, Read, &[]),
+        line("POST", policy::path::EVAL, Define, &[]),
         line("POST", policy::path::REPLAY, Administer, &[]),
         line("POST", policy::path::TESTS, Administer, &[]),
         line("POST", schedules::path::SCHEDULES, Define, &[]),

@@ -151,8 +151,8 @@ impl Metrics {
         {
             return Ok(counts.clone());
         }
-        let by_state = health.store().live_by_state().await?;
-        let orphaned = health.store().orphans(now - ORPHANED_AFTER).await?;
+        let by_state = health.store_health().live_by_state().await?;
+        let orphaned = health.store_health().orphans(now - ORPHANED_AFTER).await?;
         let counts = Live { by_state, orphaned };
         *kept = Some((Instant::now(), counts.clone()));
         Ok(counts)

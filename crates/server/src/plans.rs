@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use interlock_core::json::{Hash, Json};
 use interlock_core::plan::Plan;
-use interlock_engine::{EncodedPlan, EngineError};
+use interlock_engine::EncodedPlan;
 
 use crate::api_error::ApiError;
 
@@ -26,8 +26,7 @@ impl Plans {
             return Ok(Arc::clone(known));
         }
         let plan: Plan = text.decode().map_err(|error| ApiError::malformed(format!("the body: plan: {error}")))?;
-        plan.check_given().map_err(EngineError::from)?;
-        let plan = EncodedPlan::new(plan)?;
+        let plan = EncodedPlan::given(plan)?;
         if text.len() <= PLAN_BYTES_MAX {
             let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
             if known.len() >= PLANS_MAX {

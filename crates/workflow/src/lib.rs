@@ -13,6 +13,7 @@ pub mod definition;
 pub mod diagnostic;
 pub mod duration;
 pub mod expression;
+pub mod given;
 pub mod graph;
 pub mod inputs;
 pub mod limits;

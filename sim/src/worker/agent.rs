@@ -230,9 +230,9 @@ impl Transport for InProcess {
             })
             .await;
         match answer {
-            Ok(stop) => Ok(Renewed { lease_ms: LEASE, stop, known: true, drain: false }),
+            Ok(stop) => Ok(Renewed { lease_ms: LEASE, stop, known: true, drain: false, notice: None }),
             Err(CallError::Refused(EngineError::SessionGone)) => {
-                Ok(Renewed { lease_ms: LEASE, stop: held, known: false, drain: false })
+                Ok(Renewed { lease_ms: LEASE, stop: held, known: false, drain: false, notice: None })
             }
             Err(error) => Err(refused(error)),
         }
@@ -251,7 +251,7 @@ impl Transport for InProcess {
         for assignment in &assignments {
             self.0.take(session, Handed { assignment: assignment.clone(), world });
         }
-        Ok(Polled { assignments })
+        Ok(Polled { assignments, notice: None })
     }
 
     async fn complete(&self, complete: Complete) -> Result<Completed, TransportError> {

@@ -112,6 +112,12 @@ function Undone({ run, from }: { run: Run; from: string }) {
                 <li key={step.position}>
                   <Text of={step.step} /> <span className="quiet">by</span> <code><Text of={step.by} /></code>
                   {step.state !== 'succeeded' && <span className="quiet">: it may have done nothing, which is found out first</span>}
+                  {step.policy != null && step.policy.verdict !== 'allow' && (
+                    <p className="note">
+                      The policy {step.policy.verdict === 'needs_approval' ? 'asks people first' : 'does not let it happen'}:{' '}
+                      <Text of={(step.policy.reasons ?? []).join('; ')} />
+                    </p>
+                  )}
                 </li>
               ))}
             </ol>

@@ -13,7 +13,7 @@ use interlock_evidence::verify_log::{Expected, verify_log};
 use serde_json::json;
 
 use super::{copy, key, read};
-use crate::client::ClientArgs;
+use crate::client::{ClientArgs, ClientError};
 use crate::output::exit::{Ended, Exit};
 
 #[derive(Debug, Args)]
@@ -43,7 +43,11 @@ pub async fn run(client: &ClientArgs, args: AuditVerifyArgs) -> anyhow::Result<(
             let opened = File::open(file).with_context(|| format!("{} cannot be read", file.display()))?;
             export::read(BufReader::new(opened))?
         }
-        None => copy::fetch(&client.open()?.0, args.log).await?,
+        None => match copy::fetch(&client.open()?.0, args.log).await {
+            Ok(log) => log,
+            // What is stored cannot even be put together: that is a verdict, not a failure to reach one.
+            Err(error) => return damaged(client, damage(error)?),
+        },
     };
     let printer = client.output.printer();
     let expected = Expected { origin: args.origin.as_deref(), kept_elsewhere: kept.as_deref() };
@@ -72,4 +76,19 @@ pub async fn run(client: &ClientArgs, args: AuditVerifyArgs) -> anyhow::Result<(
             Err(Ended::silently(Exit::Unsuccessful))
         }
     }
+}
+
+/// What the server says of rows that contradict themselves; any other error is one.
+fn damage(error: anyhow::Error) -> anyhow::Result<String> {
+    match error.downcast_ref::<ClientError>() {
+        Some(ClientError::Refused { problem, .. }) if problem.code == "AUDIT_BROKEN" => Ok(problem.detail.clone()),
+        _ => Err(error),
+    }
+}
+
+fn damaged(client: &ClientArgs, what: String) -> anyhow::Result<()> {
+    let shown = json!({ "verified": false, "entry": null, "tampering": "damaged", "what": what });
+    let words = visible(&what).into_owned();
+    client.output.printer().show(&shown, |_| format!("The log was tampered with. Its rows are damaged: {words}"))?;
+    Err(Ended::silently(Exit::Unsuccessful))
 }

@@ -63,7 +63,7 @@ pub fn text() -> String {
     root.build();
     let settings = known::all(&root);
     let mut text = OPENING.to_owned();
-    for table in ["", "tls", "outbound", "oidc", "worker"] {
+    for table in ["", "tls", "outbound", "traces", "oidc", "worker"] {
         if !table.is_empty() {
             // A table without settings changes nothing, and its lines can be uncommented one by one.
             let _ = writeln!(text, "\n[{table}]");

@@ -2,7 +2,7 @@
 
 use clap::Args;
 use interlock_core::ids::RunId;
-use interlock_core::run::undoing::{LeftStep, RollbackPreview};
+use interlock_core::run::undoing::{LeftStep, RollbackPreview, UndoRuling};
 use interlock_core::state::RunState;
 use interlock_core::text::visible::visible;
 use interlock_protocol::runs::{
@@ -143,6 +143,7 @@ fn previewed(found: &RollbackPreview) -> String {
         let with = undone.with.as_ref().map_or_else(String::new, |with| format!(" {}", visible(with.as_str())));
         let (step, by) = (visible(&undone.step), visible(&undone.by));
         lines.push(format!("{}. {step} ({}) is undone by {by}{with}", index + 1, undone.state));
+        lines.extend(undone.policy.as_ref().filter(|policy| policy.verdict != "allow").map(ruled));
     }
     if found.undone.is_empty() {
         lines.push("Nothing would be undone.".to_owned());
@@ -151,6 +152,16 @@ fn previewed(found: &RollbackPreview) -> String {
     lines.extend(found.left.iter().map(left));
     lines.push(format!("Asked first: {}", found.asks));
     lines.join("\n") + "\n"
+}
+
+/// What the policy says to a step that it does not simply let be undone.
+fn ruled(policy: &UndoRuling) -> String {
+    let says = match policy.verdict.as_str() {
+        "needs_approval" => "asks people first",
+        "deny" => "forbids it",
+        _ => "cannot decide, so it would not happen",
+    };
+    format!("   the policy {says}: {}", visible(&policy.reasons.join("; ")))
 }
 
 pub async fn resume(client: &Client, printer: Printer, args: PlainArgs) -> anyhow::Result<()> {

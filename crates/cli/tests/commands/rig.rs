@@ -4,6 +4,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_interlock");
 
@@ -139,4 +140,26 @@ fn output(command: &mut Command, input: &str) -> Output {
     let output = child.wait_with_output().unwrap();
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
     Output { code: output.status.code().unwrap_or(-1), out: text(output.stdout), err: text(output.stderr) }
+}
+
+/// What other processes do by themselves, within half a minute.
+pub fn eventually(is_so: impl Fn() -> bool) -> bool {
+    let until = now() + Duration::from_secs(30);
+    while now() < until {
+        if is_so() {
+            return true;
+        }
+        pause(Duration::from_millis(100));
+    }
+    false
+}
+
+#[expect(clippy::disallowed_methods, reason = "how soon other processes come to something is what is asked")]
+pub fn now() -> Instant {
+    Instant::now()
+}
+
+#[expect(clippy::disallowed_methods, reason = "other processes go on by themselves, and tell nobody")]
+pub fn pause(span: Duration) {
+    std::thread::sleep(span);
 }

@@ -1,9 +1,8 @@
 //! The flag for workers elsewhere, and the way back, as an operator types them.
 
 use std::process::{Child, Stdio};
-use std::time::{Duration, Instant};
 
-use crate::rig::{Output, Up};
+use crate::rig::{Output, Up, eventually};
 
 struct Worker(Child);
 
@@ -25,27 +24,14 @@ impl Worker {
 
     /// Whether it has ended by itself, within a while.
     fn ends(&mut self) -> bool {
-        let until = Instant::now() + Duration::from_secs(30);
-        while Instant::now() < until {
-            if self.0.try_wait().unwrap().is_some() {
-                return true;
-            }
-            std::thread::sleep(Duration::from_millis(50));
-        }
-        false
+        let child = std::cell::RefCell::new(&mut self.0);
+        eventually(|| child.borrow_mut().try_wait().unwrap().is_some())
     }
 }
 
-fn eventually(up: &Up, arguments: &[&str], is_so: impl Fn(&Output) -> bool) -> Output {
-    let until = Instant::now() + Duration::from_secs(30);
-    loop {
-        let output = up.run(arguments);
-        if is_so(&output) {
-            return output;
-        }
-        assert!(Instant::now() < until, "{arguments:?}: {output:?}");
-        std::thread::sleep(Duration::from_millis(100));
-    }
+fn says(up: &Up, arguments: &[&str], part: &str) -> Output {
+    assert!(eventually(|| up.run(arguments).out.contains(part)), "{arguments:?}: {:?}", up.run(arguments));
+    up.run(arguments)
 }
 
 const SHORT: &[&str] = &["--no-demo", "--session-lease-ms", "2000"];
@@ -54,7 +40,7 @@ const SHORT: &[&str] = &["--no-demo", "--session-lease-ms", "2000"];
 fn with_the_flag_off_only_the_servers_own_worker_takes_steps() {
     let up = Up::start(SHORT);
     let _worker = Worker::start(&up, "far", "echo=cat");
-    eventually(&up, &["worker", "list"], |list| list.out.contains("far"));
+    says(&up, &["worker", "list"], "far");
     let listed = up.run(&["flag", "list"]);
     assert!(listed.out.contains("worker_orchestration.enabled  on"), "{listed:?}");
     let off = up.run(&["flag", "set", "worker_orchestration.enabled", "false"]);
@@ -62,14 +48,11 @@ fn with_the_flag_off_only_the_servers_own_worker_takes_steps() {
     let file = up.file("e.yaml", "name: e\nsteps: [{ id: a, task: echo, with: { x: 1 } }]\n");
     assert_eq!(up.run(&["workflow", "apply", &file]).code, 0);
     let run = up.run(&["run", "start", "e", "-o", "json"]).json()["run_id"].as_str().unwrap().to_owned();
-    let why = eventually(&up, &["run", "why", &run], |why| why.out.contains("worker_orchestration.enabled is off"));
+    let why = says(&up, &["run", "why", &run], "worker_orchestration.enabled is off");
     assert!(why.out.contains("no registered worker"), "{why:?}");
     let log = up.path("far.log");
-    let until = Instant::now() + Duration::from_secs(20);
-    while !std::fs::read_to_string(&log).unwrap().contains("worker_orchestration.enabled is off") {
-        assert!(Instant::now() < until, "{}", std::fs::read_to_string(&log).unwrap());
-        std::thread::sleep(Duration::from_millis(100));
-    }
+    let logged = || std::fs::read_to_string(&log).unwrap();
+    assert!(eventually(|| logged().contains("worker_orchestration.enabled is off")), "{}", logged());
     assert_eq!(up.run(&["flag", "set", "worker_orchestration.enabled", "true"]).code, 0);
     let waited = up.run(&["run", "wait", &run]);
     assert_eq!(waited.code, 0, "{waited:?}");
@@ -87,7 +70,7 @@ fn a_backout_cancels_what_is_in_flight_and_sends_the_workers_away() {
     assert_eq!(up.run(&["workflow", "apply", &waits]).code, 0);
     let start = |workflow: &str| up.run(&["run", "start", workflow, "-o", "json"]).json()["run_id"].clone();
     let runs = [start("s"), start("w")].map(|run| run.as_str().unwrap().to_owned());
-    eventually(&up, &["worker", "list"], |list| list.out.contains("1/"));
+    says(&up, &["worker", "list"], "1/");
 
     let unsure = up.run(&["backout"]);
     assert!(unsure.code == 64 || unsure.code == 2, "{unsure:?}");

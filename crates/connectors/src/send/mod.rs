@@ -13,6 +13,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use futures::future::BoxFuture;
+use interlock_core::ids::TenantId;
 use interlock_core::plan::retry::ErrorClass;
 use interlock_credentials::{Credentials, StepCredentials, StepScope};
 use interlock_outbound::{Outbound, OutboundError};
@@ -60,6 +61,12 @@ impl Caller {
     /// The secrets of one step. They are revoked when its [`StepCredentials::end`] is called, or soon after it is dropped.
     pub fn step(&self, scope: StepScope) -> StepCredentials {
         self.credentials.step(scope)
+    }
+
+    /// The secrets with which a server reads for a run that acts in an environment: those of that environment, or none.
+    pub fn step_in(&self, tenant: TenantId, environment: &str) -> StepCredentials {
+        let environment = self.credentials.environment_for(environment);
+        self.credentials.step(StepScope { tenant, environment })
     }
 
     /// A call that names no connection is a whole address.

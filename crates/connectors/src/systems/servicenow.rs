@@ -167,6 +167,15 @@ impl Connector for IncidentUpdate {
         fields.map("fields").map(|(name, value)| change(name, &had(name), value)).collect()
     }
 
+    fn remaining(&self, fields: &Fields, present: &Value) -> Vec<String> {
+        // ServiceNow tells numbers and truth values as texts, and a journal does not tell what was added to it.
+        let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        let is_left = |(name, value): &(&str, &Value)| {
+            !is_journal(name) && present.get(name).map(text).unwrap_or_default() != text(value)
+        };
+        fields.map("fields").filter(is_left).map(|(name, _)| format!("`{name}`")).collect()
+    }
+
     fn requests(&self, fields: &Fields, at: &Connection, facts: &CallFacts) -> Result<Vec<Request>, CallFailure> {
         at.secret()?;
         let set = fields.map("fields").map(|(name, value)| {

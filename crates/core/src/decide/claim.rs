@@ -1,7 +1,7 @@
 //! Claiming: the attempt rises, and with it the fence.
 
 use super::draft::Draft;
-use super::{activate, effect, fail};
+use super::{activate, effect, fail, guard, tried};
 use crate::governance::judge::{Decision, Grant, Withheld};
 use crate::ids::SessionId;
 use crate::machine::step::StepEvent;
@@ -14,7 +14,14 @@ use crate::run::receipt::Receipt;
 use crate::state::{Control, Reason, StepKind, StepState};
 use crate::work::Claimer;
 
+/// Claims the step for a worker of which nothing is known.
 pub(super) fn claim(draft: &mut Draft<'_>, session: SessionId) -> Result<(), Rejection> {
+    hand_out(draft, session)?;
+    tried::acts(draft, draft.position);
+    Ok(())
+}
+
+fn hand_out(draft: &mut Draft<'_>, session: SessionId) -> Result<(), Rejection> {
     // Whoever hands it out has it judged anew first.
     if draft.control != Control::Active || draft.has_lapsed(draft.position) {
         return Err(Rejection::NotClaimable { run: draft.run.id, control: draft.control });
@@ -57,18 +64,22 @@ pub(super) fn claim_with_intent(
         let error = StepError::new(ErrorClass::Terminal, spent.code(), spent.to_string());
         return fail::fail_step(draft, position, StepEvent::RunFailed, error, Reason::WritesExhausted);
     }
-    claim(draft, session)?;
+    hand_out(draft, session)?;
     effect::intent_of_claim(draft, receipt, grant)
 }
 
 /// Claims a step to which people have agreed, and which is still allowed: on their word, or without it by now.
-pub(super) fn claim_with_grant(draft: &mut Draft<'_>, session: SessionId, grant: &Grant) -> Result<(), Rejection> {
+pub(super) fn claim_with_grant(
+    draft: &mut Draft<'_>,
+    session: SessionId,
+    (grant, names_effects): (&Grant, bool),
+) -> Result<(), Rejection> {
     let position = draft.position;
     if !grant.covers_step(position, &draft.input(position, draft.step(position).input.as_ref())) {
         return Err(Rejection::NotGranted { run: draft.run.id, step: position });
     }
     draft.drop_lapsed(position);
-    claim(draft, session)
+    if names_effects { hand_out(draft, session) } else { claim(draft, session) }
 }
 
 /// The step may no longer be carried out when a worker comes to take it: it fails, or waits for people.
@@ -83,7 +94,11 @@ pub(super) fn withhold(draft: &mut Draft<'_>, withheld: Withheld) -> Result<(), 
     draft.drop_lapsed(position);
     match ruling.decision {
         Decision::NeedsApproval { reasons, terms } => {
-            let approval = activate::request_on(draft, &terms, &reasons);
+            let approval = if draft.step(position).failures > 0 {
+                guard::request_for_another_try(draft, &terms, &reasons)?
+            } else {
+                activate::request_on(draft, &terms, &reasons)
+            };
             activate::ask(draft, position, StepEvent::GrantLapsed, approval)
         }
         Decision::Deny { reasons } => activate::deny(draft, position, StepEvent::RunFailed, &reasons),
@@ -110,6 +125,8 @@ pub(super) fn continue_with(draft: &mut Draft<'_>, claimer: &Claimer) {
         && !draft.has_lapsed(draft.position)
     {
         debug_assert_eq!(step.state(), StepState::Ready);
-        claim(draft, claimer.session).expect("a ready step of an active run can be claimed");
+        let claimed =
+            if claimer.skills.names_effects { hand_out(draft, claimer.session) } else { claim(draft, claimer.session) };
+        claimed.expect("a ready step of an active run can be claimed");
     }
 }

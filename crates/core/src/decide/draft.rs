@@ -285,7 +285,8 @@ impl<'a> Draft<'a> {
         let step = self.step(position);
         let action = Action::of_step(self.spec(position), position, self.input(position, step.input.as_ref()))?;
         let action = HashHex(action.digest());
-        Some(Agreed { step: position, iteration: step.iteration, action, at: self.now(), met: Met::default() })
+        let (at, met) = (self.now(), Met::default());
+        Some(Agreed { step: position, iteration: step.iteration, action, at, met, acted: 0 })
     }
 
     /// Whether people have agreed to the step too long ago, so that it must be judged anew.

@@ -2,11 +2,12 @@
 
 use super::draft::Draft;
 use super::guard::{self, Guard};
-use super::{activate, complete, fail};
+use super::{activate, complete, fail, tried};
 use crate::governance::action::tightened;
 use crate::governance::judge::{Decision, Grant, Withheld};
 use crate::json::HashHex;
 use crate::json::Json;
+use crate::limits;
 use crate::machine::receipt::ReceiptEvent;
 use crate::machine::step::{Resolution, StepEvent};
 use crate::plan::retry::{ErrorClass, StepError};
@@ -49,8 +50,21 @@ pub(super) fn intent(
     }
     draft.record_decision(grant.action(), grant.ruling());
     use_up(draft, grant);
+    if receipt.effect != EffectClass::Read {
+        tried::acts(draft, position);
+    }
+    note_undoing(draft, position, &receipt);
     put(draft, position, receipt);
     Ok(())
+}
+
+/// What undoes a step is entered with its receipts.
+fn note_undoing(draft: &mut Draft<'_>, position: u32, receipt: &Receipt) {
+    let noted = &draft.notes().undone_by;
+    let is_new = noted.len() < limits::COMPENSATION_RECEIPTS_MAX && !noted.contains(&receipt.id);
+    if draft.spec(position).kind() == StepKind::Rollback && is_new {
+        draft.notes_mut().undone_by.push(receipt.id);
+    }
 }
 
 /// What was done can always be undone: a rollback is neither counted nor held up.
@@ -156,6 +170,8 @@ pub(super) fn intent_of_claim(draft: &mut Draft<'_>, receipt: Receipt, grant: &G
     count_write(draft, position, receipt.effect)?;
     draft.record_decision(grant.action(), grant.ruling());
     draft.step_mut(position).open_intent = Some(receipt.id);
+    tried::acts(draft, position);
+    note_undoing(draft, position, &receipt);
     put(draft, position, receipt);
     Ok(())
 }
@@ -209,6 +225,9 @@ pub(super) fn outcome(
     let step = draft.step_mut(position);
     if step.open_intent == Some(receipt.id) {
         step.open_intent = None;
+    }
+    if receipt.state == ReceiptState::Failed && receipt.effect != EffectClass::Read {
+        tried::did_not_act(draft, position);
     }
     put(draft, position, receipt);
     Ok(())

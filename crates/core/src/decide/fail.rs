@@ -2,15 +2,15 @@
 //! rule: fail, pause, or roll back.
 
 use super::draft::Draft;
-use super::{effect, rollback};
+use super::{effect, rollback, tried};
 use crate::machine::step::StepEvent;
-use crate::plan::retry::{ErrorClass, JitterSeed, StepError};
+use crate::plan::retry::{ErrorClass, JitterSeed, ROLLBACK_UNVERIFIED, StepError};
 use crate::plan::{OnFailure, RollbackCondition};
 use crate::planted::{Bug, is_planted};
 use crate::rejection::{Rejection, SPEND_EXHAUSTED, WRITES_EXHAUSTED};
 use crate::run::change::SideWrite;
 use crate::run::event::Event;
-use crate::run::{Compensation, Pause, Phase};
+use crate::run::{Pause, Phase};
 use crate::state::{Control, Reason, StepKind, StepState};
 use crate::time::Millis;
 
@@ -54,6 +54,7 @@ pub(super) fn try_again(
         Phase::Ready { eligible_at, wake: wake_of(draft, position) },
     )?;
     draft.step_mut(position).last_error = Some(error.clone());
+    tried::ended(draft, position);
     let cost = draft.cost.take();
     draft.emit(Event::StepRetrying { step: position, attempt, eligible_at, error, cost });
     Ok(())
@@ -169,21 +170,20 @@ pub(super) fn pause(draft: &mut Draft<'_>, reason: String) {
     draft.emit(Event::RunPaused { reason });
 }
 
-/// A rollback that fails is loud: the run pauses and says so.
+/// A rollback that fails is loud: the run pauses and says so. So is one that was carried out and cannot be seen.
 fn rollback_failed(draft: &mut Draft<'_>, position: u32) {
-    let undone = rollback::undoes(draft, position);
-    let at = draft.now();
-    draft.notes_mut().compensation_log.push(Compensation {
-        step: undone,
-        by_step: position,
-        receipt: None,
-        outcome: StepState::Failed,
-        at,
-    });
+    rollback::note_compensation(draft, position, StepState::Failed);
     if draft.control == Control::Canceling {
         // The rollback is given up anyway.
         return;
     }
-    draft.reason = Some(Reason::RollbackFailed);
-    pause(draft, format!("the rollback of step {} has failed", draft.spec(undone).key));
+    let key = draft.spec(rollback::undoes(draft, position)).key.clone();
+    let code = draft.step(position).last_error.as_ref().map(|error| error.code.as_str());
+    let (reason, what) = if code == Some(ROLLBACK_UNVERIFIED) {
+        (Reason::RollbackUnverified, "was carried out, and its target does not show it")
+    } else {
+        (Reason::RollbackFailed, "has failed")
+    };
+    draft.reason = Some(reason);
+    pause(draft, format!("the rollback of step {key} {what}"));
 }

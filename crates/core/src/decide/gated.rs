@@ -114,8 +114,7 @@ pub(super) fn changed_since(draft: &Draft<'_>, position: u32, action: Option<&Ac
     if own.action == now || is_planted(Bug::GateSkipped) {
         return None;
     }
-    // A gate is there, or nothing would have been foreseen.
-    let terms = guard::terms_before(draft, position)?;
+    let terms = guard::terms_before(draft, position);
     let key = &draft.spec(position).key;
     let changes = own.input.as_ref().and_then(|before| guard::difference(before, &action.input).ok());
     let changes = changes.map_or_else(|| ".".to_owned(), |changes| format!(":\n{changes}"));

@@ -132,13 +132,18 @@ fn guarding<'a>(plan: &Plan, step: impl Fn(u32) -> &'a Step, position: u32) -> G
     }
 }
 
-/// Everybody whom the gates before a step have asked.
-pub(super) fn terms_before(draft: &Draft<'_>, position: u32) -> Option<Terms> {
+/// Everybody whom the gates before a step have asked. Where none of them has, because people have skipped them, they are asked
+/// as if the gates had not been skipped; and where there is no gate at all, somebody is.
+pub(super) fn terms_before(draft: &Draft<'_>, position: u32) -> Terms {
     let plan = &draft.run.plan;
-    let gates = gates_of(plan, |at| draft.step(at), position).into_iter();
-    let asked = gates.filter(|at| draft.step(*at).state() != StepState::Skipped);
-    let terms = asked.filter_map(|at| gate(&plan.steps[at as usize])).map(|gate| Terms::from(gate.clone()));
-    terms.reduce(|all, next| all.and(&next))
+    let gates = gates_of(plan, |at| draft.step(at), position);
+    let terms_of = |asked: &dyn Fn(u32) -> bool| {
+        let asked = gates.iter().filter(|at| asked(**at));
+        let terms = asked.filter_map(|at| gate(&plan.steps[*at as usize])).map(|gate| Terms::from(gate.clone()));
+        terms.reduce(|all, next| all.and(&next))
+    };
+    let of_asked = terms_of(&|at| draft.step(at).state() != StepState::Skipped);
+    of_asked.or_else(|| terms_of(&|_| true)).unwrap_or_else(|| Gate::of_anybody().into())
 }
 
 /// Somebody says that a step did nothing, and it is to run once more. The people who let it happen are asked first, by each of
@@ -170,6 +175,21 @@ pub(super) fn ask_to_retry(draft: &mut Draft<'_>, terms: Terms, before: &Json) -
     let approval = activate::request(draft, &gate, Purpose::Retry, None).on(&terms);
     let event = StepEvent::OperatorRetry { ask: true };
     activate::ask(draft, position, event, approval)
+}
+
+/// A request for leave to try a step again that has failed, with what the policy says to it.
+pub(super) fn request_for_another_try(
+    draft: &mut Draft<'_>,
+    terms: &Terms,
+    reasons: &[String],
+) -> Result<Approval, Rejection> {
+    let position = draft.position;
+    let same = draft.input(position, draft.step(position).input.as_ref());
+    let tries = draft.step(position).failures + 1;
+    let again = retry_message(draft, &same)?;
+    let message = format!("{again} It would be try {tries}. {}", reasons.join("; "));
+    let gate = Gate { message: Some(message), ..terms.gate.clone() };
+    Ok(activate::request(draft, &gate, Purpose::Retry, None).on(terms))
 }
 
 fn retry_message(draft: &Draft<'_>, before: &Json) -> Result<String, Rejection> {

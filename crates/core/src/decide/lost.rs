@@ -1,7 +1,7 @@
 //! Attempts that end without a word from their worker: lost leases, timeouts, releases, deadlines.
 
 use super::draft::Draft;
-use super::{cancel, complete, effect, fail};
+use super::{cancel, complete, effect, fail, tried};
 use crate::limits::{UNKNOWN_TASK_PAUSE, UNKNOWN_TASK_PAUSE_MAX};
 use crate::machine::receipt::ReceiptEvent;
 use crate::machine::step::StepEvent;
@@ -37,6 +37,7 @@ pub(super) fn lease_expired(draft: &mut Draft<'_>, position: u32, attempt: u32) 
     let eligible_at = draft.now();
     let wake = fail::wake_of(draft, position);
     draft.go(position, StepEvent::LeaseExpired, Phase::Ready { eligible_at, wake })?;
+    tried::ended(draft, position);
     draft.step_mut(position).last_error = Some(error.clone());
     draft.emit(Event::StepRetrying { step: position, attempt, eligible_at, error, cost: None });
     Ok(())
@@ -77,6 +78,7 @@ pub(super) fn release(draft: &mut Draft<'_>, position: u32, attempt: u32) -> Res
     let eligible_at = draft.now();
     let wake = fail::wake_of(draft, position);
     draft.go(position, StepEvent::Released, Phase::Ready { eligible_at, wake })?;
+    tried::ended(draft, position);
     // What an earlier attempt reported must not pass for a report of this one.
     draft.step_mut(position).last_error = None;
     draft.emit(Event::StepReady { step: position, why: "released".into(), signal: None });
@@ -87,6 +89,7 @@ pub(super) fn release(draft: &mut Draft<'_>, position: u32, attempt: u32) -> Res
 pub(super) fn undelivered(draft: &mut Draft<'_>, position: u32, attempt: u32) -> Result<(), Rejection> {
     complete::fence(draft, position, attempt)?;
     effect::settle_claim(draft, position, ReceiptEvent::Failed);
+    tried::did_not_act(draft, position);
     release(draft, position, attempt)
 }
 
@@ -96,6 +99,7 @@ pub(super) fn unknown_task(draft: &mut Draft<'_>, position: u32, attempt: u32) -
     complete::fence(draft, position, attempt)?;
     // A worker that does not know the task has done nothing.
     effect::settle_claim(draft, position, ReceiptEvent::Failed);
+    tried::did_not_act(draft, position);
     if draft.control == Control::Canceling || draft.step(position).open_intent.is_some() {
         return release(draft, position, attempt);
     }

@@ -18,6 +18,7 @@ mod lost;
 mod resume;
 mod rollback;
 mod start;
+mod tried;
 mod wait;
 
 #[cfg(test)]
@@ -80,6 +81,8 @@ pub enum Command {
     ClaimWithGrant {
         session: SessionId,
         grant: Box<Grant>,
+        /// The worker asks before each of its effects, so that the claim alone is none.
+        names_effects: bool,
     },
     /// A worker came to take the step, and the decision no longer allows it.
     WithholdStep {
@@ -252,7 +255,9 @@ pub fn decide(run: &Run, command: Command, known: Known, asked: Asked) -> Result
         Command::ClaimWithIntent { session, receipt, grant } => {
             claim::claim_with_intent(&mut draft, session, (*receipt, &*grant))?;
         }
-        Command::ClaimWithGrant { session, grant } => claim::claim_with_grant(&mut draft, session, &grant)?,
+        Command::ClaimWithGrant { session, grant, names_effects } => {
+            claim::claim_with_grant(&mut draft, session, (&grant, names_effects))?;
+        }
         Command::WithholdStep { withheld } => claim::withhold(&mut draft, *withheld)?,
         Command::Complete(completion) => complete::complete(&mut draft, completion)?,
         Command::Release { position, attempt } => lost::release(&mut draft, position, attempt)?,

@@ -6,11 +6,11 @@ use super::{activate, fail};
 use crate::governance::judge::{Decision, Judged};
 use crate::json::Json;
 use crate::machine::step::{StepEvent, Verdict};
-use crate::plan::rules::StepRules;
-use crate::plan::{RollbackCondition, StepSpec, Work};
+use crate::plan::{RollbackCondition, Work};
 use crate::planted::{Bug, is_planted};
 use crate::rejection::Rejection;
 use crate::run::event::Event;
+use crate::run::undoing::undo_spec;
 use crate::run::{Compensation, Phase, Step};
 use crate::state::{Control, Reason, StepState};
 use crate::time::Timestamp;
@@ -48,7 +48,7 @@ fn begin_at(draft: &mut Draft<'_>, from: u32, condition: RollbackCondition, afte
     };
     let mut steps = Vec::with_capacity(undo.len());
     for position in undo {
-        let spec = rollback_spec(draft, position);
+        let spec = undo_spec(draft.spec(position), position).expect("only steps that declare a rollback are undone");
         steps.push(draft.add_step(spec, Step::default()));
     }
     let first = steps[0];
@@ -113,22 +113,6 @@ fn to_undo(draft: &Draft<'_>, from: u32, condition: RollbackCondition) -> Vec<u3
         .collect()
 }
 
-fn rollback_spec(draft: &Draft<'_>, position: u32) -> StepSpec {
-    let undone = draft.spec(position);
-    let rollback = undone.rollback.as_ref().expect("only steps that declare a rollback are undone");
-    let work = Work::Rollback { undoes: position, by: rollback.by.clone(), with: rollback.with.clone() };
-    let mut spec = StepSpec::new(format!("rollback:{}", undone.key), work);
-    spec.queue.clone_from(&undone.queue);
-    spec.timeout = undone.timeout;
-    spec.retry.clone_from(&undone.retry);
-    spec.effect = undone.effect;
-    // What counts where people are asked about it after all, and what its worker must have.
-    spec.blast_radius = undone.blast_radius;
-    let StepRules { critical, destructive, credentials, requires, .. } = undone.rules.clone();
-    spec.rules = StepRules { critical, destructive, credentials, requires, ..StepRules::default() };
-    spec
-}
-
 /// A rollback step is done: its step is rolled back, and the next one follows.
 pub(super) fn step_succeeded(draft: &mut Draft<'_>, position: u32) -> Result<(), Rejection> {
     let undone = undoes(draft, position);
@@ -140,16 +124,17 @@ pub(super) fn step_succeeded(draft: &mut Draft<'_>, position: u32) -> Result<(),
         draft.emit(Event::StepReady { step: undone, why: "rolled_back".into(), signal: None });
         draft.record_done(undone);
     }
-    let at = draft.now();
-    draft.notes_mut().compensation_log.push(Compensation {
-        step: undone,
-        by_step: position,
-        receipt: None,
-        outcome: StepState::RolledBack,
-        at,
-    });
+    note_compensation(draft, position, StepState::RolledBack);
     go_on(draft, position);
     Ok(())
+}
+
+/// Enters what became of a rollback step, with the receipts of what it did.
+pub(super) fn note_compensation(draft: &mut Draft<'_>, position: u32, outcome: StepState) {
+    let (step, at) = (undoes(draft, position), draft.now());
+    let notes = draft.notes_mut();
+    let receipts = std::mem::take(&mut notes.undone_by);
+    notes.compensation_log.push(Compensation { step, by_step: position, receipts, outcome, at });
 }
 
 /// Readies the next rollback step, or ends the rollback and with it the run.

@@ -141,6 +141,7 @@ impl Agreed {
             action: HashHex(action.digest()),
             at: Timestamp::default(),
             met: Met::default(),
+            acted: 0,
         }
     }
 }

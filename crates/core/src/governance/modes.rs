@@ -1,13 +1,15 @@
 //! Validation modes: before which steps people are promised to be asked. The policy keeps the promise.
 
 use crate::plan::rules::ValidationMode;
-use crate::plan::{Plan, StepSpec};
+use crate::plan::{BlastRadius, Plan, StepSpec};
 
 impl Plan {
-    /// The mode that somebody relies on: the one that was declared or asked for, or what the profile means by itself.
+    /// The mode that somebody relies on: the one that was declared or asked for, what the profile means by itself, or, where a
+    /// step reaches far, every step, profile or not.
     pub fn promised_mode(&self) -> Option<ValidationMode> {
         let declared = self.rules.approval.as_ref().and_then(|approval| approval.mode);
-        declared.or_else(|| self.rules.profile.is_some().then(|| self.validation_mode()))
+        let is_meant = self.rules.profile.is_some() || self.blast_radius() == BlastRadius::High;
+        declared.or_else(|| is_meant.then(|| self.validation_mode()))
     }
 
     /// For each step, whether a mode asks people before it.
@@ -70,6 +72,13 @@ mod tests {
         assert_eq!(of(ValidationMode::CriticalOnly), ["drop", "last"]);
         assert_eq!(of(ValidationMode::FinalOnly), ["last"]);
         assert_eq!(asked(None, None, steps()), Vec::<String>::new(), "nothing was promised");
+        let far = || steps().into_iter().chain([task("wipe", |step| step.blast_radius = Some(BlastRadius::High))]);
+        let all = ["first", "second", "drop", "last", "wipe"];
+        assert_eq!(
+            asked(None, None, far().collect()),
+            all,
+            "whoever reaches far asks before every step, without a profile too"
+        );
         assert_eq!(asked(None, Some("prod-critical"), steps()), of(ValidationMode::PerStep));
         assert_eq!(asked(None, Some("dev-flex"), steps()), of(ValidationMode::CriticalOnly));
     }

@@ -209,6 +209,21 @@ pub struct Gate {
     pub expires_after: Option<Millis>,
 }
 
+impl Gate {
+    /// One person with the role, of whatever group.
+    pub(crate) const fn of_anybody() -> Self {
+        Self {
+            approvers: Vec::new(),
+            quorum: one(),
+            message: None,
+            on_reject: fail(),
+            on_expiry: fail(),
+            escalate_after: None,
+            expires_after: None,
+        }
+    }
+}
+
 /// How a step is undone.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct RollbackSpec {
@@ -343,7 +358,11 @@ impl StepSpec {
     /// the workflow says that it is one to be careful with.
     pub fn is_governed(&self) -> bool {
         match self.kind() {
-            StepKind::Task => self.effect_class() != EffectClass::Read || self.rules.critical || self.rules.destructive,
+            StepKind::Task => {
+                let is_risky =
+                    self.rules.critical || self.rules.destructive || self.blast_radius == Some(BlastRadius::High);
+                self.effect_class() != EffectClass::Read || is_risky
+            }
             StepKind::Command | StepKind::Connector | StepKind::Model | StepKind::Rollback => true,
             StepKind::Transform | StepKind::Wait | StepKind::Approval => false,
         }

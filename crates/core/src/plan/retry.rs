@@ -54,6 +54,8 @@ impl ErrorClass {
 
 /// The code of the error of a step whose worker does not know its task.
 pub const TASK_UNKNOWN: &str = "TASK_UNKNOWN";
+/// The code of the error of a rollback that was carried out, and of which nothing shows that it took.
+pub const ROLLBACK_UNVERIFIED: &str = "ROLLBACK_UNVERIFIED";
 
 /// Why an attempt failed, in words for people and a code for programs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]

@@ -63,6 +63,9 @@ pub struct Agreed {
     /// What was asked of them.
     #[serde(default)]
     pub met: Met,
+    /// What was done on it, or may have been: attempts of workers that do not say what they do, and effects of the others.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub acted: u32,
 }
 
 impl Agreed {
@@ -149,6 +152,9 @@ pub struct Notes {
     pub pause: Option<Pause>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub compensation_log: Vec<Compensation>,
+    /// The receipts of the rollback step that the run stands at.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub undone_by: Vec<ReceiptId>,
     /// What the run will end as once its rollback is over.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after_rollback: Option<Reason>,
@@ -233,8 +239,9 @@ pub struct Compensation {
     pub step: u32,
     /// The rollback step that did it.
     pub by_step: u32,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub receipt: Option<ReceiptId>,
+    /// The receipts of what it did, in order; the first ones where there are very many.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub receipts: Vec<ReceiptId>,
     pub outcome: StepState,
     pub at: Timestamp,
 }

@@ -3,9 +3,10 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::Run;
+use super::{Run, input};
 use crate::json::Json;
-use crate::plan::{RollbackCondition, StepSpec, Undo};
+use crate::plan::rules::StepRules;
+use crate::plan::{RollbackCondition, StepSpec, Undo, Work};
 use crate::state::{EffectClass, StepState};
 
 /// What a rollback would do, in order, and what it would leave as it is.
@@ -31,6 +32,25 @@ pub struct UndoneStep {
     /// does the exact inverse.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub with: Option<Json>,
+    /// What the policy in force says to it now. It is asked again when it happens.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub policy: Option<UndoRuling>,
+}
+
+/// What the policy says to the undoing of a step.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct UndoRuling {
+    /// `allow`, `deny`, `needs_approval`, or `undecided` where the policy has no answer: then nothing is undone.
+    pub verdict: String,
+    /// The rules that speak, and why.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub reasons: Vec<String>,
+    /// How many people would have to agree.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub quorum: Option<u32>,
+    /// Of which groups; everybody with the role where there are none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub approvers: Vec<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
@@ -54,14 +74,65 @@ impl Run {
                     Undo::Argv(argv) => argv.join(" "),
                     by => by.handler().to_owned(),
                 };
-                undone.push(UndoneStep { step, position, state, by, with: rollback.with.clone() });
+                undone.push(UndoneStep { step, position, state, by, with: rollback.with.clone(), policy: None });
             } else if let Some(why) = why_left(spec, state, now.attempt) {
                 left.push(LeftStep { step, position, state, why: why.to_owned() });
             }
         }
-        let asks = "nobody: what was done may always be undone as the workflow says; the policy may still forbid it";
-        RollbackPreview { undone, left, asks: asks.to_owned() }
+        let mut preview = RollbackPreview { undone, left, asks: String::new() };
+        preview.say_who_is_asked();
+        preview
     }
+
+    /// The step that would undo one, and what it would be given; nothing where the workflow does not say how.
+    pub fn undoing_of(&self, position: u32) -> Option<(StepSpec, Json)> {
+        let spec = undo_spec(self.plan.step(position)?, position)?;
+        let undoes = Some((self.input(position), self.steps[position as usize].output.as_ref()));
+        let given = input(&self.header, &spec, None, undoes);
+        Some((spec, given))
+    }
+}
+
+impl RollbackPreview {
+    /// Says who would be asked, by what the policy says to each step.
+    pub fn say_who_is_asked(&mut self) {
+        let of = |verdicts: &[&str]| {
+            let is_one = |step: &&UndoneStep| {
+                step.policy.as_ref().is_some_and(|policy| verdicts.contains(&policy.verdict.as_str()))
+            };
+            let keys: Vec<String> = self.undone.iter().filter(is_one).map(|step| format!("`{}`", step.step)).collect();
+            keys.join(", ")
+        };
+        let (denied, gated) = (of(&["deny", "undecided"]), of(&["needs_approval"]));
+        self.asks = match (denied.is_empty(), gated.is_empty()) {
+            (true, true) => {
+                "nobody: what was done may always be undone as the workflow says; the policy may still forbid it".into()
+            }
+            (true, false) => format!("people, before {gated} is undone"),
+            (false, true) => {
+                format!("nobody: the policy does not let {denied} be undone, and the rollback stops there")
+            }
+            (false, false) => format!(
+                "people, before {gated} is undone; the policy does not let {denied} be undone, and the rollback stops there"
+            ),
+        };
+    }
+}
+
+/// The step that undoes another one, where that says how.
+pub(crate) fn undo_spec(undone: &StepSpec, position: u32) -> Option<StepSpec> {
+    let rollback = undone.rollback.as_ref()?;
+    let work = Work::Rollback { undoes: position, by: rollback.by.clone(), with: rollback.with.clone() };
+    let mut spec = StepSpec::new(format!("rollback:{}", undone.key), work);
+    spec.queue.clone_from(&undone.queue);
+    spec.timeout = undone.timeout;
+    spec.retry.clone_from(&undone.retry);
+    spec.effect = undone.effect;
+    // What counts where people are asked about it after all, and what its worker must have.
+    spec.blast_radius = undone.blast_radius;
+    let StepRules { critical, destructive, credentials, requires, .. } = undone.rules.clone();
+    spec.rules = StepRules { critical, destructive, credentials, requires, ..StepRules::default() };
+    Some(spec)
 }
 
 /// Why a step that may have changed something stays as it is.

@@ -18,7 +18,7 @@ use interlock_core::run::Run;
 use interlock_core::run::change::Context;
 use interlock_core::run::receipt::Receipt;
 use interlock_core::state::{Control, EffectClass, ReceiptState, StepState};
-use interlock_core::work::{AttemptRef, EffectAnswer, EffectIntent, EffectOutcome};
+use interlock_core::work::{AttemptRef, EffectAnswer, EffectIntent, EffectOutcome, Skills};
 use interlock_store::Refusal;
 
 use crate::error::EngineError;
@@ -58,7 +58,7 @@ impl Workers {
         if intent.epoch != self.0.0.epoch {
             return Err(EngineError::StaleEpoch);
         }
-        self.acts_for(session, intent.at).await?;
+        let info = self.acts_for(session, intent.at).await?;
         if intent.number >= limits::EFFECTS_PER_STEP_MAX {
             let what = format!("a step performs at most {} effects", limits::EFFECTS_PER_STEP_MAX);
             return Err(Rejection::InvalidInput { what }.into());
@@ -80,7 +80,7 @@ impl Workers {
                 return Ok(EffectAnswer::Perform { receipt: receipt.id, key: asked.key });
             }
             reached(Failpoint::ServerBeforeIntent);
-            let recorded = self.record_intent(&intent, (receipt, again), &asked).await;
+            let recorded = self.record_intent(&intent, (receipt, again), &asked, &info.skills).await;
             reached(Failpoint::ServerAfterIntent);
             match recorded {
                 Ok(Some(answer)) => return Ok(answer),
@@ -195,12 +195,14 @@ impl Workers {
         intent: &EffectIntent,
         (receipt, again): (Receipt, bool),
         asked: &AskedFor,
+        worker: &Skills,
     ) -> Result<Option<EffectAnswer>, EngineError> {
         let AttemptRef { tenant, run, position, attempt } = intent.at;
         let Some(as_it_stood) = &asked.run else { return Ok(None) };
         let EffectIntent { template, request, effect, .. } = intent.clone();
         let action = Action::of_effect(as_it_stood.spec(position), position, template, request, effect);
-        let judge = self.0.judge_for(action.clone(), as_it_stood.spec(position), as_it_stood).await;
+        let spec = as_it_stood.spec(position);
+        let judge = self.0.judge_with(action.clone(), spec, as_it_stood, Some(worker)).await;
         let answer = Mutex::new(EffectAnswer::Perform { receipt: receipt.id, key: receipt.key.clone() });
         let recorded = self.0.execute(
             tenant,

@@ -33,6 +33,13 @@ pub struct EncodedPlan {
 }
 
 impl EncodedPlan {
+    /// A plan that comes with a request instead of a workflow: what it says of itself only tightens what is known.
+    pub fn given(mut plan: Plan) -> Result<Arc<Self>, Rejection> {
+        plan.check_given()?;
+        interlock_workflow::given::tighten(&mut plan);
+        Self::new(plan)
+    }
+
     /// Checks a plan, its expressions included.
     pub fn new(plan: Plan) -> Result<Arc<Self>, Rejection> {
         plan.validate()?;

@@ -239,7 +239,9 @@ impl Workers {
                 Some(unjudged) => {
                     let NotJudged { action, run } = *unjudged;
                     let spec = run.spec(run.position);
-                    judge = Some(self.0.judge_for(action, spec, &run).await);
+                    // Who asks before each effect is judged with it; of others this is the last word.
+                    let worker = (!info.skills.names_effects).then_some(&*info.skills);
+                    judge = Some(self.0.judge_with(action, spec, &run, worker).await);
                 }
                 None => break claimed,
             }
@@ -295,15 +297,17 @@ impl Workers {
     ) -> Result<Command, EngineError> {
         let (step, spec) = (run.current(), run.spec(run.position));
         let now = self.0.now();
-        let (Some(action), Some(judge)) = (claimed_action(skills, run), judge) else {
-            return Ok(Command::Claim { session });
+        let Some(action) = claimed_action(skills, run) else { return Ok(Command::Claim { session }) };
+        // What has to be judged and was not is not handed out.
+        let Some(judge) = judge else {
+            return Err(Rejection::NotClaimable { run: run.id, control: run.control }.into());
         };
         let grant = match Judged::by(judge, action, run).grant(run, now) {
             Ok(grant) => Box::new(grant),
             Err(withheld) => return Ok(Command::WithholdStep { withheld }),
         };
         if !skills.needs_intent(spec) {
-            return Ok(Command::ClaimWithGrant { session, grant });
+            return Ok(Command::ClaimWithGrant { session, grant, names_effects: skills.names_effects });
         }
         let (iteration, attempt) = (step.iteration, step.attempt + 1);
         let scope = EffectScope { root: run.id, step_path: &spec.key, iteration, number: attempt };
@@ -343,13 +347,13 @@ impl Workers {
     }
 }
 
-/// What is to be judged once more before a step is handed out. Either the claim is the effect, as far as anybody will know:
-/// a repeat of the step would do harm, and its worker names no effects. Or people have agreed to it: that may have lapsed,
-/// and other rules may be in force by now.
+/// What is to be judged once more before a step is handed out. Either the claim is the effect, as far as anybody will know,
+/// because its worker names no effects: rules that came into force since the step became ready are heard before it goes. Or
+/// people have agreed to it: that may have lapsed, and other rules may be in force by now.
 fn claimed_action(skills: &Skills, run: &Run) -> Option<Action> {
     let spec = run.spec(run.position);
     let is_agreed = run.notes.agreed.iter().any(|agreed| agreed.step == run.position);
-    if !skills.needs_intent(spec) && !is_agreed {
+    if skills.names_effects && !is_agreed {
         return None;
     }
     Action::of_step(spec, run.position, run.input(run.position))

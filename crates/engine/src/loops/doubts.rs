@@ -21,6 +21,7 @@ pub(crate) async fn run(engine: Engine) {
     loop {
         tokio::select! {
             () = tokio::time::sleep(LOOK_EVERY.as_duration()) => {}
+            () = engine.0.targets.doubts.freed.notified() => {}
             () = engine.0.stopping.cancelled() => return,
         }
         if !engine.reaches_targets() {
@@ -29,12 +30,7 @@ pub(crate) async fn run(engine: Engine) {
         if engine.now() >= scan_at && engine.noted("doubts", scan(&engine).await).is_some() {
             scan_at = engine.now() + SCAN_EVERY;
         }
-        for (tenant, run) in engine.0.targets.doubts.due(engine.now()) {
-            if engine.0.stopping.is_cancelled() {
-                return;
-            }
-            engine.noted("doubts", engine.probe_doubt(tenant, run).await);
-        }
+        engine.probe_due_doubts();
     }
 }
 

@@ -8,11 +8,14 @@ use interlock_core::json::{Hash, Json};
 use interlock_core::rejection::Rejection;
 use interlock_core::run::decision::Basis;
 use interlock_core::time::Timestamp;
-use interlock_policy::{Bundle, BundleSources, LoadError, PolicyInput, StoredDecision, explain, replay, run_tests};
+use interlock_policy::{
+    Bundle, BundleSources, LoadError, PolicyInput, StoredDecision, explain, replay, run_tests_while,
+};
 pub use interlock_policy::{RuleTest, TestOutcome};
 use interlock_store::{
     Changed, FinishIdempotency, PolicyBundleRow, PolicyBundleSummary, PolicyRow, PutPolicyBundle, SetPolicy,
 };
+use interlock_workflow::expression::budget::Budget;
 use serde_json::json;
 
 use super::rules::shipped;
@@ -119,7 +122,7 @@ impl Policies {
     ) -> Result<PolicyBundleSummary, EngineError> {
         let NewPolicy { tenant, files, note, by } = new;
         let text = serde_json::to_string(&files).map_err(|error| invalid(vec![error.to_string()]))?;
-        let hash = self.0.evaluate(tenant, move |_| checked(files)).await?.map_err(invalid)?;
+        let hash = self.0.evaluate(tenant, move |budget| checked(files, budget)).await?.map_err(invalid)?;
         for _ in 0..TRIES_MAX {
             if let Some(known) = self.0.0.store.policy_bundle_hashed(tenant, hash).await? {
                 return Ok(known.summary);
@@ -199,8 +202,8 @@ impl Policies {
 
     /// Runs the tests of files that are no version yet.
     pub async fn test(&self, tenant: TenantId, files: BTreeMap<String, String>) -> Result<Vec<RuleTest>, EngineError> {
-        let run = move || run_tests(&BundleSources::of_files(files)?);
-        self.0.evaluate(tenant, move |_| run()).await?.map_err(|error| invalid(problems(&error)))
+        let run = move |budget: &Budget| tested(&BundleSources::of_files(files)?, budget);
+        self.0.evaluate(tenant, run).await?.map_err(|error| invalid(problems(&error)))
     }
 
     /// Holds a version, or the one in force, against what has been decided since an instant.
@@ -219,7 +222,7 @@ impl Policies {
             after = Some(last.record.id);
             let full = page.len() == REPLAY_PAGE;
             let bundle = Arc::clone(&bundle);
-            result = self.0.evaluate(tenant, move |_| hold_against(&bundle, page, result)).await?;
+            result = self.0.evaluate(tenant, move |budget| hold_against(&bundle, page, result, budget)).await?;
             if !full {
                 return Ok(result);
             }
@@ -246,10 +249,15 @@ fn problems(error: &LoadError) -> Vec<String> {
     error.0.iter().map(ToString::to_string).collect()
 }
 
+/// What became of each test. A request that was refused meanwhile computes no further.
+fn tested(sources: &BundleSources, budget: &Budget) -> Result<Vec<RuleTest>, LoadError> {
+    run_tests_while(sources, || budget.hand_over(0).is_ok())
+}
+
 /// The hash of files that are sound and whose tests pass; or what is wrong with them.
-fn checked(files: BTreeMap<String, String>) -> Result<Hash, Vec<String>> {
+fn checked(files: BTreeMap<String, String>, budget: &Budget) -> Result<Hash, Vec<String>> {
     let sources = BundleSources::of_files(files).map_err(|error| problems(&error))?;
-    let tests = run_tests(&sources).map_err(|error| problems(&error))?;
+    let tests = tested(&sources, budget).map_err(|error| problems(&error))?;
     let failed: Vec<String> = tests.iter().filter(|test| !test.has_passed()).map(ToString::to_string).collect();
     if !failed.is_empty() {
         return Err(failed);
@@ -257,8 +265,17 @@ fn checked(files: BTreeMap<String, String>) -> Result<Hash, Vec<String>> {
     Ok(Bundle::load(sources).map_err(|error| problems(&error))?.hash())
 }
 
-fn hold_against(bundle: &Bundle, page: Vec<interlock_store::DecisionRow>, mut result: Replayed) -> Replayed {
+fn hold_against(
+    bundle: &Bundle,
+    page: Vec<interlock_store::DecisionRow>,
+    mut result: Replayed,
+    budget: &Budget,
+) -> Replayed {
     for row in page {
+        if budget.hand_over(0).is_err() {
+            // Nobody waits for it any more.
+            break;
+        }
         result.decisions += 1;
         let known = |stored: &StoredDecision| !(bundle.reads_fields() && stored.input.is_without_fields());
         let Some(stored) = stored(&row.record.basis).filter(known) else {

@@ -4,6 +4,7 @@
 //! - [`standing`]: answers that hold for every run of a workflow version, so that ungoverned work is not asked about twice.
 //! - [`ruling`]: the decision on one action, made off the async threads.
 //! - [`predict()`]: what it would be, for a run that does not exist yet.
+//! - [`undoing`]: what it would be, for a rollback that nobody has ordered yet.
 //! - [`bundles`]: versions that are given, put in force, tried beside the one in force, and held against what was decided.
 
 pub mod bundles;
@@ -11,6 +12,7 @@ mod predict;
 mod rules;
 mod ruling;
 mod standing;
+mod undoing;
 
 use std::fmt;
 use std::sync::Arc;

@@ -10,7 +10,8 @@ use interlock_core::json::Json;
 use interlock_core::plan::{Plan, StepSpec};
 use interlock_core::run::Run;
 use interlock_core::time::Timestamp;
-use interlock_policy::{Bundle, PolicyInput};
+use interlock_core::work::Skills;
+use interlock_policy::{Bundle, PolicyInput, WorkerFacts};
 use interlock_workflow::expression::budget::Budget;
 
 use super::JudgedBy;
@@ -30,6 +31,10 @@ impl Foregone {
     /// Whether people are to be asked.
     pub fn asks(&self) -> bool {
         matches!(self.ruling.decision, Decision::NeedsApproval { .. })
+    }
+
+    pub const fn decision(&self) -> &Decision {
+        &self.ruling.decision
     }
 
     pub fn is_for(&self, action: &Action, run: &Run) -> bool {
@@ -57,9 +62,20 @@ pub(crate) struct NotJudged {
 const FIELDS_BYTES_MAX: usize = 16 << 10;
 
 impl Engine {
-    /// Who decides on this action, with the decision found out.
+    /// Who decides on this action before a worker is found, with the decision found out.
     pub(crate) async fn judge_for(&self, action: Action, spec: &StepSpec, run: &Run) -> Foregone {
-        let ruling = self.ruling(&action, spec, &unlapsed(run, self.now())).await;
+        self.judge_with(action, spec, run, None).await
+    }
+
+    /// The same for a worker that is about to act.
+    pub(crate) async fn judge_with(
+        &self,
+        action: Action,
+        spec: &StepSpec,
+        run: &Run,
+        worker: Option<&Skills>,
+    ) -> Foregone {
+        let ruling = self.ruling(&action, spec, &unlapsed(run, self.now()), worker).await;
         Foregone { action, version: run.version, ruling }
     }
 
@@ -67,12 +83,16 @@ impl Engine {
     pub(crate) fn known_judge(&self, action: &Action, run: &Run) -> Option<Foregone> {
         let ruling = match &self.0.options.judge {
             JudgedBy::Judge(judge) => judge.judge(action, &unlapsed(run, self.now())),
-            JudgedBy::Policy => return None,
+            JudgedBy::Policy => {
+                let rules = self.known_rules(run.tenant)?;
+                let stands = rules.shadow.is_none() && self.0.standing.allows(rules.active.hash(), action, run);
+                stands.then_some(Decision::Allow)?.into()
+            }
         };
         Some(Foregone { action: action.clone(), version: run.version, ruling })
     }
 
-    async fn ruling(&self, action: &Action, spec: &StepSpec, run: &Run) -> Ruling {
+    async fn ruling(&self, action: &Action, spec: &StepSpec, run: &Run, worker: Option<&Skills>) -> Ruling {
         if let JudgedBy::Judge(judge) = &self.0.options.judge {
             return judge.judge(action, run);
         }
@@ -93,6 +113,9 @@ impl Engine {
             return Decision::Allow.into();
         }
         let mut input = PolicyInput::of(action, spec, run);
+        if let Some(worker) = worker {
+            input = input.with_worker(WorkerFacts::of(worker));
+        }
         // Rules look at what is done, not at a note of where it is kept.
         match self.whole(run.tenant, &action.input).await {
             Ok(None) => {}

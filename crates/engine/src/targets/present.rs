@@ -9,7 +9,6 @@ use interlock_core::json::Json;
 use interlock_core::run::approval::Approval;
 use interlock_core::run::card::{ActionCard, FieldChange, PresentState};
 use interlock_core::state::{ApprovalState, StepKind};
-use interlock_credentials::StepScope;
 use interlock_store::{ApprovalRow, RecordPresentState};
 use tokio::time::timeout;
 use tracing::debug;
@@ -64,10 +63,12 @@ impl Engine {
         let is_open = row.state == ApprovalState::Requested && row.present_state.is_none();
         let action = row.action.as_ref().filter(|_| is_open).and_then(|action| action.decode::<ActionCard>().ok());
         let Some(action) = action else { return Ok(Some(row)) };
+        let run = self.0.store.load_runs(&[(tenant, row.run)]).await?.pop();
+        let Some(environment) = run.map(|run| run.plan.environment()) else { return Ok(Some(row)) };
         let mut states = Vec::new();
         for part in action.actions().take(ACTIONS_MAX) {
             let Some(connector) = reader(part) else { continue };
-            let (changes, failed) = match self.changes(tenant, connector, &part.input).await {
+            let (changes, failed) = match self.changes((tenant, environment), connector, &part.input).await {
                 Ok(changes) => (changes, None),
                 Err(why) => (Vec::new(), Some(why)),
             };
@@ -83,7 +84,7 @@ impl Engine {
 
     async fn changes(
         &self,
-        tenant: TenantId,
+        (tenant, environment): (TenantId, &str),
         connector: &'static dyn Connector,
         input: &Json,
     ) -> Result<Vec<FieldChange>, String> {
@@ -92,7 +93,7 @@ impl Engine {
             return Err("what the action is done with is too long".to_owned());
         }
         let fields = bound(connector, input.to_exact_value()?)?;
-        let secrets = caller.step(StepScope { tenant, environment: None });
+        let secrets = caller.step_in(tenant, environment);
         let operation = Operation { connector, fields: &fields, secrets: &secrets };
         let read = timeout(READ_TIMEOUT, caller.before(operation)).await;
         secrets.end().await;

@@ -2,8 +2,8 @@
 //! more. What the target tells resolves the doubt; what it cannot tell is left to a person, and asked about again, ever more
 //! seldom.
 
-use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use interlock_connectors::send::Operation;
@@ -17,8 +17,8 @@ use interlock_core::run::receipt::Receipt;
 use interlock_core::run::{Phase, Run};
 use interlock_core::state::EffectClass;
 use interlock_core::time::{Millis, Timestamp};
-use interlock_credentials::StepScope;
 use serde_json::json;
+use tokio::sync::Notify;
 use tokio::time::timeout;
 use tracing::{info, warn};
 
@@ -35,9 +35,26 @@ const PAUSES: [Millis; 4] = [Millis::from_secs(30), Millis::from_mins(2), Millis
 /// Questions about one doubt; then it is a person's.
 const QUESTIONS_MAX: u32 = 24;
 
-/// When runs in doubt are asked about next.
+/// Questions under way at once, of all tenants and of one. Each waits for a target, which may take its time: a tenant whose
+/// targets do not answer holds up nobody else.
+const UNDER_WAY_MAX: usize = 32;
+const UNDER_WAY_PER_TENANT_MAX: usize = 4;
+
+/// When runs in doubt are asked about next, and which are asked about right now.
 #[derive(Debug, Default)]
-pub(crate) struct Doubts(Mutex<BTreeMap<(TenantId, RunId), Question>>);
+pub(crate) struct Doubts {
+    state: Mutex<DoubtState>,
+    /// Places that questions have left.
+    pub freed: Notify,
+}
+
+#[derive(Debug, Default)]
+struct DoubtState {
+    open: BTreeMap<(TenantId, RunId), Question>,
+    under_way: BTreeSet<(TenantId, RunId)>,
+    /// The tenant that was served last: the next round begins behind it.
+    last: Option<TenantId>,
+}
 
 #[derive(Debug, Clone, Copy)]
 struct Question {
@@ -45,28 +62,71 @@ struct Question {
     asked: u32,
 }
 
+impl DoubtState {
+    /// The due questions of each tenant, the oldest first, and how many more may be asked for it.
+    fn due(&self, now: Timestamp) -> BTreeMap<TenantId, Vec<(Timestamp, RunId)>> {
+        let mut due: BTreeMap<TenantId, Vec<(Timestamp, RunId)>> = BTreeMap::new();
+        for ((tenant, run), question) in &self.open {
+            let is_due = question.at <= now && question.asked < QUESTIONS_MAX;
+            if is_due && !self.under_way.contains(&(*tenant, *run)) {
+                due.entry(*tenant).or_default().push((question.at, *run));
+            }
+        }
+        for (tenant, runs) in &mut due {
+            // Taken from the end.
+            runs.sort_unstable_by(|one, other| other.cmp(one));
+            let asked = self.under_way.iter().filter(|(other, _)| other == tenant).count();
+            let places = UNDER_WAY_PER_TENANT_MAX.saturating_sub(asked);
+            runs.drain(..runs.len().saturating_sub(places));
+        }
+        due
+    }
+}
+
 impl Doubts {
+    fn state(&self) -> MutexGuard<'_, DoubtState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     pub fn note(&self, tenant: TenantId, run: RunId, at: Timestamp) {
-        let mut doubts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if doubts.len() < DOUBTS_MAX {
-            doubts.entry((tenant, run)).or_insert(Question { at, asked: 0 });
+        let mut state = self.state();
+        if state.open.len() < DOUBTS_MAX {
+            state.open.entry((tenant, run)).or_insert(Question { at, asked: 0 });
         }
     }
 
-    pub fn due(&self, now: Timestamp) -> Vec<(TenantId, RunId)> {
-        let doubts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_due = |question: &Question| question.at <= now && question.asked < QUESTIONS_MAX;
-        doubts.iter().filter(|(_, question)| is_due(question)).map(|(of, _)| *of).collect()
+    /// The questions to ask now, one of each tenant in turn, as many as there are places for. They count as under way until
+    /// [`Doubts::ended`].
+    pub fn begin(&self, now: Timestamp) -> Vec<(TenantId, RunId)> {
+        let mut state = self.state();
+        let mut due = state.due(now);
+        let mut begun = Vec::new();
+        while state.under_way.len() < UNDER_WAY_MAX {
+            due.retain(|_, runs| !runs.is_empty());
+            let behind = state.last.and_then(|last| due.keys().copied().find(|tenant| *tenant > last));
+            let Some(tenant) = behind.or_else(|| due.keys().next().copied()) else { break };
+            let Some((_, run)) = due.get_mut(&tenant).and_then(Vec::pop) else { break };
+            state.last = Some(tenant);
+            state.under_way.insert((tenant, run));
+            begun.push((tenant, run));
+        }
+        begun
+    }
+
+    /// The question has its answer, or gets none.
+    fn ended(&self, tenant: TenantId, run: RunId) {
+        self.state().under_way.remove(&(tenant, run));
+        self.freed.notify_one();
     }
 
     fn forget(&self, tenant: TenantId, run: RunId) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&(tenant, run));
+        self.state().open.remove(&(tenant, run));
     }
 
     /// Asks again at that instant, or after the next pause.
     fn again(&self, (tenant, run): (TenantId, RunId), now: Timestamp, at: Option<Timestamp>) {
-        let mut doubts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(question) = doubts.get_mut(&(tenant, run)) else { return };
+        let mut state = self.state();
+        let Some(question) = state.open.get_mut(&(tenant, run)) else { return };
         if let Some(at) = at {
             question.at = at;
             return;
@@ -76,17 +136,49 @@ impl Doubts {
     }
 }
 
+/// A question under way, which gives its place back however it ends.
+struct UnderWay<'a> {
+    doubts: &'a Doubts,
+    tenant: TenantId,
+    run: RunId,
+}
+
+impl Drop for UnderWay<'_> {
+    fn drop(&mut self) {
+        self.doubts.ended(self.tenant, self.run);
+    }
+}
+
 /// A call whose outcome nobody knows, and how its target is asked.
 struct LostCall {
     step: String,
     connector: &'static dyn Connector,
     request: Json,
     facts: CallFacts,
+    /// Where the run acts, by which secrets are picked.
+    environment: &'static str,
 }
 
 impl Engine {
+    /// Begins with the questions that are due, beside one another and without anybody waiting for them.
+    pub(crate) fn probe_due_doubts(&self) {
+        for (tenant, run) in self.0.targets.doubts.begin(self.now()) {
+            let engine = self.clone();
+            self.0.tasks.spawn(async move {
+                let _place = UnderWay { doubts: &engine.0.targets.doubts, tenant, run };
+                let asked = engine.0.stopping.run_until_cancelled(Box::pin(engine.probe_doubt(tenant, run))).await;
+                if let Some(asked) = asked
+                    && engine.noted("doubts", asked).is_none()
+                {
+                    // The store did not answer: not at once again.
+                    engine.0.targets.doubts.again((tenant, run), engine.now(), None);
+                }
+            });
+        }
+    }
+
     /// Asks about one run, and says what came of it.
-    pub(crate) async fn probe_doubt(&self, tenant: TenantId, id: RunId) -> Result<(), EngineError> {
+    async fn probe_doubt(&self, tenant: TenantId, id: RunId) -> Result<(), EngineError> {
         let doubts = &self.0.targets.doubts;
         let run = self.0.store.load_runs(&[(tenant, id)]).await?.pop();
         let Some((run, known_at)) = run.and_then(|run| known_at(&run).map(|at| (run, at))) else {
@@ -157,7 +249,8 @@ impl Engine {
             before: before.and_then(|before| before.to_value().ok()),
             since: Some(run.header.created_at),
         };
-        Ok(Some(LostCall { step: spec.key.clone(), connector, request: sent.request.clone(), facts }))
+        let environment = run.plan.environment();
+        Ok(Some(LostCall { step: spec.key.clone(), connector, request: sent.request.clone(), facts, environment }))
     }
 
     async fn probed(&self, tenant: TenantId, call: &LostCall) -> Probed {
@@ -169,7 +262,7 @@ impl Engine {
             Ok(fields) => fields,
             Err(why) => return Probed::CannotTell(why),
         };
-        let secrets = caller.step(StepScope { tenant, environment: None });
+        let secrets = caller.step_in(tenant, call.environment);
         let operation = Operation { connector: call.connector, fields: &fields, secrets: &secrets };
         let probed = timeout(PROBE_TIMEOUT, caller.probe(operation, &call.facts)).await;
         secrets.end().await;
@@ -182,5 +275,54 @@ pub(crate) fn known_at(run: &Run) -> Option<Timestamp> {
     match run.current().phase {
         Phase::InDoubt { known_at, .. } if !run.state.is_terminal() => Some(known_at),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use uuid::Uuid;
+
+    fn tenant(number: u128) -> TenantId {
+        TenantId(Uuid::from_u128(number))
+    }
+
+    fn run(number: u128) -> RunId {
+        RunId(Uuid::from_u128(number))
+    }
+
+    #[test]
+    fn tenants_are_asked_about_in_turn_and_none_takes_every_place() {
+        let doubts = Doubts::default();
+        for number in 0..100 {
+            doubts.note(tenant(1), run(number), Timestamp(i64::try_from(number).unwrap()));
+        }
+        doubts.note(tenant(2), run(500), Timestamp(0));
+        doubts.note(tenant(3), run(600), Timestamp(900));
+        let begun = doubts.begin(Timestamp(500));
+        let of = |number| begun.iter().filter(|(of, _)| *of == tenant(number)).count();
+        assert_eq!((of(1), of(2), of(3)), (UNDER_WAY_PER_TENANT_MAX, 1, 0), "the third one is not due");
+        assert_eq!(begun[1].0, tenant(2), "in turn");
+        assert_eq!((begun[0].1, begun[2].1), (run(0), run(1)), "the oldest first");
+        assert!(doubts.begin(Timestamp(500)).is_empty(), "the first tenant has no place left");
+        doubts.forget(tenant(1), run(0));
+        doubts.ended(tenant(1), run(0));
+        assert_eq!(doubts.begin(Timestamp(500)), [(tenant(1), run(4))]);
+        assert_eq!(doubts.begin(Timestamp(900)), [(tenant(3), run(600))], "others are not held up");
+    }
+
+    #[test]
+    fn no_more_targets_are_asked_at_once_than_there_are_places() {
+        let doubts = Doubts::default();
+        for number in 0..100 {
+            doubts.note(tenant(number), run(number), Timestamp(0));
+        }
+        let first = doubts.begin(Timestamp(1));
+        assert_eq!(first.len(), UNDER_WAY_MAX);
+        for (tenant, run) in &first {
+            doubts.ended(*tenant, *run);
+        }
+        let second = doubts.begin(Timestamp(1));
+        assert!(second.iter().all(|(tenant, _)| first.iter().all(|(served, _)| served != tenant)), "the next in turn");
     }
 }

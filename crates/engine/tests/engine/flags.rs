@@ -121,7 +121,8 @@ on_both! {
         let session = engine.workers().register(hello).await.unwrap().session;
         let steps = plan(vec![StepSpec::task("a", "t"), StepSpec::task("b", "t")]);
         let run = engine.runs().start(start(tenant, &steps, "null")).await.unwrap().run;
-        let poll = |wait| engine.workers().poll(session, 2, Duration::from_millis(wait));
+        let workers = engine.workers();
+        let poll = |wait| workers.poll(session, 2, Duration::from_millis(wait));
         assert_eq!(poll(300).await.unwrap(), []);
         let notice = engine.workers().notice(session).unwrap();
         assert!(notice.contains("worker_orchestration.enabled is off") && notice.contains("interlock flag set"), "{notice}");

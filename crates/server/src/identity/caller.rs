@@ -21,7 +21,7 @@ use crate::api_error::ApiError;
 use crate::state::AppState;
 
 /// How long a sign-in counts where two people must agree.
-const PROVEN_LATELY: Millis = Millis::from_mins(15);
+pub(super) const PROVEN_LATELY: Millis = Millis::from_mins(15);
 
 /// Whoever is behind a request. All of it comes from the credential; nothing a request says changes it.
 #[derive(Debug, Clone)]

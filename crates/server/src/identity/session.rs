@@ -31,7 +31,12 @@ pub struct Opened {
 impl Identity {
     /// Begins a visit of a person who has proven who they are.
     pub async fn open_session(&self, user: UserRow) -> Result<Opened, ApiError> {
-        let (token, row) = self.begin(&user, self.engine().now()).await?;
+        self.open_session_proven(user, self.engine().now()).await
+    }
+
+    /// The same where they have proven it to somebody else, at this instant.
+    pub async fn open_session_proven(&self, user: UserRow, proven_at: Timestamp) -> Result<Opened, ApiError> {
+        let (token, row) = self.begin(&user, proven_at).await?;
         let cookie = self.cookie(&token, self.options().session);
         Ok(Opened { cookie, caller: caller(user, &row) })
     }

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use super::layout::refusal;
 use super::{login, path};
 use crate::api_error::ApiError;
-use crate::identity::oidc::{OidcError, Provider, flow};
+use crate::identity::oidc::{OidcError, Provider, flow, proven_at};
 use crate::origin;
 use crate::state::AppState;
 
@@ -46,7 +46,9 @@ pub async fn callback(State(state): State<AppState>, headers: HeaderMap, Query(b
 async fn depart(state: &AppState, headers: &HeaderMap, next: &str) -> Result<Response, ApiError> {
     origin::check_host(state, headers)?;
     let provider = provider(state)?;
-    let departure = provider.depart(state.identity(), &state.base_url(headers), login::local(next)).await?;
+    // Whoever is signed in comes to show once more who they are.
+    let again = state.identity().visitor(headers).await?.is_some();
+    let departure = provider.depart(state.identity(), &state.base_url(headers), login::local(next), again).await?;
     let headers = [(LOCATION, departure.location), (SET_COOKIE, departure.cookie)];
     Ok((StatusCode::SEE_OTHER, headers).into_response())
 }
@@ -62,7 +64,8 @@ async fn arrive(state: &AppState, headers: &HeaderMap, back: Back) -> Result<Res
     let arrival = provider.arrive(state.identity(), flow::carried(cookies), &back.state, back.code)?;
     let claims = provider.claims(&arrival, state.now()).await?;
     let user = provider.account(state.identity(), &claims).await?;
-    let opened = state.identity().open_session(user).await?;
+    let proven_at = proven_at(&claims, state.now());
+    let opened = state.identity().open_session_proven(user, proven_at).await?;
     let next = login::local(&arrival.next).to_owned();
     let forget = flow::forget(state.identity());
     let session = opened.cookie.to_str().unwrap_or_default().to_owned();

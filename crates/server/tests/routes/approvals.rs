@@ -460,3 +460,19 @@ async fn a_key_of_a_disabled_person_is_none() {
     assert_eq!(ci.get("/runs").await.problem(), (401, "UNAUTHORIZED"));
     api.end().await;
 }
+
+/// With two keys whoever wrote the workflow may not decide, and the card says so.
+#[tokio::test(start_paused = true)]
+async fn a_card_names_the_author_among_those_who_may_not_decide() {
+    let api = Api::new().await;
+    let ada = Person::new(&api, "ada", json!(["admin", "approver"]), json!([])).await;
+    let source = "name: w\nsteps:\n  - { id: gate, approval: { quorum: 2 } }\n  - { id: one, task: a }\n";
+    let applied = ada.post("/workflows", json!({ "source": source })).await;
+    assert!(applied.status.is_success(), "{}", applied.body);
+    let run = api.post("/runs", json!({ "workflow": "w" })).await.text("run_id");
+    let open = card(&api, &run).await;
+    assert!(open["excluded"].as_array().unwrap().contains(&json!("ada")), "{open}");
+    let listed = api.get(&format!("/approvals/{}", open["approval"].as_str().unwrap())).await.ok();
+    assert_eq!((&listed["excluded"], &listed["digest"]), (&open["excluded"], &open["digest"]));
+    api.end().await;
+}

@@ -9,7 +9,7 @@ const MAKERS: &[&str] = &["core/src/decide", "engine/src", "protocol/src", "serv
 const INTERNAL: &[&str] = &["OUT_DIR", "RESOLVED_HAPPENED", "RUN_NOT_CLAIMABLE"];
 /// Codes that a page of their own lists.
 const ELSEWHERE: &[(&str, &[&str])] = &[
-    ("docs/guide/connectors.md", &["CONNECTOR_INPUT_INVALID", "NOT_REVERSIBLE"]),
+    ("docs/guide/connectors.md", &["CONNECTOR_INPUT_INVALID", "NOT_REVERSIBLE", "ROLLBACK_UNVERIFIED"]),
     (
         "docs/guide/commands.md",
         &[

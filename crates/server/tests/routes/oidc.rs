@@ -8,6 +8,7 @@ use std::process::Stdio;
 use axum::body::{Body, to_bytes};
 use axum::http::{Request, StatusCode, header};
 use interlock_core::tenant::identity::Role;
+use interlock_core::time::Millis;
 use interlock_outbound::{Outbound, OutboundOptions};
 use interlock_server::identity::oidc::{OidcOptions, Provider};
 use interlock_server::{ServerOptions, router};
@@ -191,6 +192,27 @@ async fn somebody_signs_in_by_a_real_provider_and_has_the_roles_of_their_groups(
     assert!(world.sign_in("ada").await.session.is_some());
     assert_eq!(world.account("ada").await.unwrap().id, ada.id);
     assert!(world.account("ada.2").await.is_none());
+    world.end().await;
+}
+
+/// A provider that has known somebody for days vouches for them at once: that is no sign-in a moment ago.
+#[tokio::test]
+async fn a_sign_in_counts_from_the_providers_own() {
+    let world = World::new(|_| ()).await;
+    let session = world.sign_in("ada").await.session.unwrap();
+    let ada = world.account("ada").await.unwrap();
+    let proven = || async { world.engine.store().proven_at(world.tenant, ada.id, world.engine.now()).await.unwrap() };
+    let (first, now) = (proven().await.unwrap(), world.engine.now());
+    assert!(now.since(first) >= Millis::from_mins(15), "nobody asked the provider when it was: {first:?}");
+    // Whoever comes back with a session is asked anew over there, and the provider says when.
+    let (parts, _) = world.ask("/auth/oidc/start?next=/runs", &session).await;
+    let note = parts.headers[header::SET_COOKIE].to_str().unwrap().split(';').next().unwrap().to_owned();
+    let location = parts.headers[header::LOCATION].to_str().unwrap().to_owned();
+    assert!(location.contains("&max_age=300"), "{location}");
+    let again = world.arrive(&at_the_provider(&location, "ada").await, &note).await;
+    assert!(again.session.is_some(), "{}", again.page);
+    let (second, now) = (proven().await.unwrap(), world.engine.now());
+    assert!(now.since(second) < Millis::from_mins(1), "{second:?}");
     world.end().await;
 }
 

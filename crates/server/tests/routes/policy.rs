@@ -94,11 +94,77 @@ async fn the_rollback_of_a_read_step_is_judged_for_itself() {
     let run = api.post("/runs", json!({ "workflow": "w" })).await.text("run_id");
     let assignment = api.poll(&session).await;
     api.report(&session, &assignment, crate::api::completed(json!(1))).await.ok();
+    let preview = api.get(&format!("/runs/{run}/rollback")).await.ok();
+    let foretold = &preview["undone"][0]["policy"];
     api.post(&format!("/runs/{run}/rollback"), json!({ "reason": "in a hurry" })).await;
     let decided = api.get(&format!("/runs/{run}/decisions")).await.ok();
     let last = decided["decisions"].as_array().unwrap().last().expect("it was judged").clone();
     assert_eq!(last["operation"], "drop", "{decided}");
     assert_ne!(last["verdict"], "allow", "{decided}");
+    assert_eq!(foretold["verdict"], last["verdict"], "the preview has asked the same policy: {preview}");
+    assert!(!foretold["reasons"].as_array().unwrap().is_empty(), "{preview}");
+    assert!(preview["asks"].as_str().unwrap().contains("`look`"), "{preview}");
+    api.end().await;
+}
+
+/// Rules that come into force are heard before a step is handed to a worker that will not ask again.
+#[tokio::test(start_paused = true)]
+async fn a_step_that_nobody_has_taken_yet_is_held_against_new_rules() {
+    let api = Api::new().await;
+    let forbidden = json!([{ "key": "a", "kind": "task", "handler": "forbidden" }]);
+    let run = api.start(forbidden).await;
+    assert_eq!(api.get(&format!("/runs/{run}")).await.ok()["state"], "pending");
+    put_in_force(&api, BY_NAME).await;
+    let session = api.register().await;
+    let polled = api.post("/agent/poll", json!({ "session": session, "max": 1, "wait_ms": 100 })).await.ok();
+    assert_eq!(polled["assignments"], json!([]));
+    let ended = api.get(&format!("/runs/{run}")).await.ok();
+    assert_eq!((&ended["state"], &ended["reason"]), (&json!("failed"), &json!("policy_denied")), "{ended}");
+    api.end().await;
+}
+
+/// A worker that acts is a fact for the rules, when it asks before its effect.
+#[tokio::test(start_paused = true)]
+async fn rules_know_the_worker_that_is_about_to_act() {
+    const BY_WORKER: &str = r#"package interlock
+
+deny contains {"rule": "by_worker", "text": "it has no certificate"} if {
+	input.workflow.name != "pay-invoice" # which the shipped tests look at
+	input.worker != null
+	not input.worker.enrolled
+}
+"#;
+    let api = Api::new().await;
+    put_in_force(&api, BY_WORKER).await;
+    let run = api.start(json!([task("a")])).await;
+    let session = api.register_naming_effects().await;
+    let assignment = api.poll(&session).await;
+    let intent = crate::set_up::intent(&assignment, 0, "keyed");
+    let answer = api.post(&format!("/agent/{session}/effects"), intent).await.ok();
+    assert_eq!(answer["answer"], "denied", "{answer}");
+    let decided = api.get(&format!("/runs/{run}/decisions")).await.ok();
+    let last = decided["decisions"].as_array().unwrap().last().unwrap().clone();
+    assert_eq!(last["input"]["worker"]["environments"], json!(["*"]), "{last}");
+    api.end().await;
+}
+
+/// Where a step reaches far, people are asked before every step, profile or not.
+#[tokio::test(start_paused = true)]
+async fn a_plan_without_a_profile_is_held_to_what_it_declares() {
+    let api = Api::new().await;
+    let far = json!({ "key": "b", "kind": "task", "handler": "b", "blast_radius": "high" });
+    let run = api.start(json!([task("a"), far])).await;
+    assert_eq!(api.get(&format!("/runs/{run}")).await.ok()["state"], "waiting_approval", "every step asks");
+    let read = json!([{ "key": "r", "kind": "task", "handler": "r", "effect": "read", "blast_radius": "high" }]);
+    let run = api.start(read).await;
+    let state = api.get(&format!("/runs/{run}")).await.ok()["state"].clone();
+    assert_eq!(state, "waiting_approval", "what it says of its effect makes nothing of its reach");
+    // A connector knows what it does, whatever a plan says.
+    let post = json!({ "key": "p", "kind": "connector", "operation": "slack.post", "effect": "read" });
+    let rules = json!({ "approval": { "mode": "per_step" } });
+    let plan = json!({ "workflow": "w", "version": 1, "steps": [post], "rules": rules });
+    let run = api.post("/runs", json!({ "plan": plan })).await.text("run_id");
+    assert_eq!(card(&api, &run).await["action"]["effect"], "unsafe");
     api.end().await;
 }
 
@@ -341,6 +407,9 @@ async fn other_rules_are_held_against_what_was_decided() {
     assert_eq!(answer["verdict"], "deny");
     assert!(answer["explained"].as_str().unwrap().contains("by_name"), "{answer}");
     assert_eq!(api.post("/policy/eval", json!({ "input": { "run": 1 } })).await.problem(), (422, "INPUT_INVALID"));
+    let eve = Person::new(&api, "eve", json!(["viewer"]), json!([])).await;
+    let refused = eve.post("/policy/eval", json!({ "input": decided["input"] })).await;
+    assert_eq!(refused.problem(), (403, "PERMISSION_DENIED"), "whoever only looks does not have the server compute");
     assert_eq!(api.post("/policy/replay", json!({ "days": 0 })).await.problem(), (422, "INPUT_INVALID"));
     api.end().await;
 }

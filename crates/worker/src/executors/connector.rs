@@ -7,6 +7,9 @@
 //!                                                                              → it cannot tell → in doubt
 //! ```
 //!
+//! What a rollback has done is read back where the target can be read: a rollback that did not take is no rollback, and fails
+//! with a code of its own (`ROLLBACK_UNVERIFIED`).
+//!
 //! Secrets are fetched when the first call needs them, and their leases revoked when the step ends, however it ends.
 //!
 //! The state before is an effect of its own, so that it is read once: a repeat of the step after a call whose answer was
@@ -22,7 +25,7 @@ use interlock_core::failpoint::{Failpoint, reached};
 use interlock_core::json::Json;
 use interlock_core::keys::{EffectScope, effect_key};
 use interlock_core::limits;
-use interlock_core::plan::retry::ErrorClass;
+use interlock_core::plan::retry::{ErrorClass, ROLLBACK_UNVERIFIED};
 use interlock_core::state::{EffectClass, StepKind};
 use interlock_core::time::Timestamp;
 use interlock_credentials::{StepCredentials, StepScope};
@@ -36,6 +39,9 @@ use super::task::Handler;
 use crate::context::TaskContext;
 use crate::error::{EffectFailure, TaskError};
 use crate::task::{Flow, Task};
+
+/// How often a target is looked at after a rollback until it shows what was done.
+const LOOKS_MAX: u32 = 3;
 
 /// When a target is asked about a call whose answer was lost.
 #[derive(Debug, Clone, Copy)]
@@ -224,7 +230,11 @@ impl Bound {
         let Undoing { input, output, with } = input.decode()?;
         if !with.is_null() {
             let fields = checked(self.connector, with)?;
-            return self.call(step, self.connector, (&fields, &Json::of(&fields.to_value())?)).await;
+            let output = self.call(step, self.connector, (&fields, &Json::of(&fields.to_value())?)).await?;
+            if self.connector.declaration().reads_before {
+                self.read_back(step, self.connector, &fields).await?;
+            }
+            return Ok(output);
         }
         let done = checked(self.connector, input)?;
         let output = if output.is_null() { self.recovered(step, &done).await? } else { Some(output) };
@@ -238,12 +248,99 @@ impl Bound {
             .ok_or_else(|| TaskError::terminal("NOT_REVERSIBLE", format!("there is no `{}`", inverse.operation)))?;
         let fields = checked(connector, inverse.fields)?;
         let undone = self.call(step, connector, (&fields, &Json::of(&fields.to_value())?)).await?;
-        Ok(json!({ "undone": true, "by": inverse.operation, "output": undone }))
+        let mut output = json!({ "undone": true, "by": inverse.operation, "output": undone });
+        if connector.declaration().reads_before {
+            self.read_back(step, connector, &fields).await?;
+            output["verified"] = true.into();
+        } else if self.connector.declaration().probe.is_some() {
+            match self.left_behind(step, &done).await? {
+                None => output["verified"] = true.into(),
+                Some(why) => {
+                    output["verified"] = false.into();
+                    output["unverified"] = why.into();
+                }
+            }
+        }
+        Ok(output)
     }
 
-    /// The output of a step that never told it, from the target; nothing if the target has no trace of it.
-    async fn recovered(&self, step: Step<'_>, done: &Fields) -> Result<Option<Value>, TaskError> {
-        let Step { ctx, secrets } = step;
+    /// Reads what a rollback has left, as an effect of its own: what it has set must be there.
+    async fn read_back(
+        &self,
+        Step { ctx, secrets }: Step<'_>,
+        connector: &'static dyn Connector,
+        fields: &Fields,
+    ) -> Result<(), TaskError> {
+        let operation = Operation { connector, fields, secrets };
+        let (name, caller) = (connector.declaration().operation, &self.connectors.caller);
+        let key = caller.key(operation).map_err(told)?;
+        let reading = |_| async move {
+            let mut why = String::new();
+            for tried in 0..LOOKS_MAX {
+                self.pause(ctx, tried).await;
+                match caller.before(operation).await {
+                    Ok(Some(present)) => {
+                        let left = connector.remaining(fields, &present);
+                        if left.is_empty() {
+                            return Ok(json!({ "verified": true }));
+                        }
+                        why = format!("the target still shows something else in {}", left.join(", "));
+                    }
+                    Ok(None) => return Ok(json!({ "verified": Value::Null })),
+                    Err(failure) => why = format!("the target cannot be read: {failure}"),
+                }
+            }
+            Err(EffectFailure::certainly_not(unverified(name, &why)))
+        };
+        let request = json!({ "reads_back": name, "for": fields.to_value() });
+        let read: Value = ctx.effect(&format!("{key}:after"), EffectClass::Read, &request, reading).await?;
+        info!(operation = name, run = %ctx.run(), verified = %read["verified"], "a rollback was read back");
+        Ok(())
+    }
+
+    /// Looks whether the target still shows what was undone, as an effect of its own. Answers why it cannot tell.
+    async fn left_behind(&self, step: Step<'_>, done: &Fields) -> Result<Option<String>, TaskError> {
+        let ctx = step.ctx;
+        let (operation, key) = self.lost(step, done)?;
+        let name = self.connector.declaration().operation;
+        let template = format!("{}:after", self.connectors.caller.key(operation).map_err(told)?);
+        let facts = CallFacts { key, before: None, since: began(ctx) };
+        let looking = |_| async move {
+            for tried in 0..LOOKS_MAX {
+                self.pause(ctx, tried).await;
+                match self.connectors.caller.probe(operation, &facts).await {
+                    Probed::NoTrace => return Ok(json!({ "verified": true })),
+                    Probed::Happened(_) => {}
+                    Probed::CannotTell(why) => return Ok(json!({ "verified": false, "why": why })),
+                }
+            }
+            Err(EffectFailure::certainly_not(unverified(name, "the target still shows it")))
+        };
+        let request = json!({ "looks_for": name, "for": done.to_value() });
+        let found: Value = ctx.effect(&template, EffectClass::Read, &request, looking).await?;
+        let why = found["why"].as_str().map(str::to_owned);
+        if let Some(why) = &why {
+            warn!(operation = name, run = %ctx.run(), why, "whether a rollback took cannot be told");
+        }
+        Ok(why)
+    }
+
+    /// Targets may take a moment until they show what was done.
+    async fn pause(&self, ctx: &TaskContext, tried: u32) {
+        if tried > 0 {
+            tokio::select! {
+                () = sleep(self.connectors.pauses.first * tried) => {}
+                () = ctx.cancellation().cancelled() => {}
+            }
+        }
+    }
+
+    /// The operation that is undone, and the key under which it was done.
+    fn lost<'a>(
+        &'a self,
+        Step { ctx, secrets }: Step<'a>,
+        done: &'a Fields,
+    ) -> Result<(Operation<'a>, String), TaskError> {
         let operation = Operation { connector: self.connector, fields: done, secrets };
         let template = self.connectors.caller.key(operation).map_err(told)?;
         let number = u32::from(self.connector.declaration().reads_before);
@@ -251,6 +348,13 @@ impl Bound {
         let scope = EffectScope { root: ctx.root_run(), step_path: path, iteration: ctx.iteration(), number };
         let key = effect_key(&template, scope)
             .map_err(|rejection| TaskError::terminal(rejection.code(), rejection.to_string()))?;
+        Ok((operation, key))
+    }
+
+    /// The output of a step that never told it, from the target; nothing if the target has no trace of it.
+    async fn recovered(&self, step: Step<'_>, done: &Fields) -> Result<Option<Value>, TaskError> {
+        let ctx = step.ctx;
+        let (operation, key) = self.lost(step, done)?;
         match self.connectors.caller.probe(operation, &CallFacts { key, before: None, since: began(ctx) }).await {
             Probed::Happened(output) => Ok(Some(output)),
             Probed::NoTrace => Ok(None),
@@ -277,6 +381,12 @@ fn began(ctx: &TaskContext) -> Option<Timestamp> {
 
 fn to_value(json: &Json) -> Result<Value, TaskError> {
     json.to_exact_value().map_err(|what| TaskError::new(ErrorClass::Invalid, "CONNECTOR_INPUT_INVALID", what))
+}
+
+/// The rollback was carried out, and nothing shows that it took.
+fn unverified(operation: &str, why: &str) -> TaskError {
+    let what = format!("`{operation}` was carried out to undo the step, and {why}; look at the target by hand");
+    TaskError::terminal(ROLLBACK_UNVERIFIED, what)
 }
 
 fn told(failure: CallFailure) -> TaskError {

@@ -4,8 +4,9 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use interlock_connectors::send::Caller;
-use interlock_connectors::{Connection, Connections as Places};
+use interlock_connectors::{CallFacts, Connection, Connections as Places};
 use interlock_core::json::Json;
+use interlock_core::keys::{EffectScope, effect_key};
 use interlock_core::plan::retry::ErrorClass;
 use interlock_core::state::{EffectClass, StepKind};
 use interlock_core::time::{Millis, Timestamp};
@@ -217,11 +218,96 @@ async fn a_rollback_performs_the_exact_inverse_as_an_effect_of_its_own() {
     let target = Target::new(|_, _| Some((200, json!({ "ok": true }))));
     let running = start(&fake, &target);
     let outcome = fake.run_one(undoing(&fake, &json!({ "channel": "C1", "ts": "1.0" }), &Value::Null)).await;
-    assert_eq!(outcome, completed(json!({ "undone": true, "by": "slack.delete", "output": { "deleted": true } })));
+    let output = json!({ "undone": true, "by": "slack.delete", "output": { "deleted": true }, "verified": true });
+    assert_eq!(outcome, completed(output));
     running.stop().await;
-    assert_eq!(target.asked(), ["POST /api/chat.delete"]);
+    assert_eq!(target.asked(), ["POST /api/chat.delete", "GET /api/conversations.history"], "and it is gone");
     assert_eq!(target.bodies()[0], json!({ "channel": "C1", "ts": "1.0" }));
     assert_eq!(fake.state().intents[0].template, "slack:delete:C1:1.0");
+}
+
+/// A rollback of an update of an incident, whose target shows these states one after the other, and the last one for good.
+async fn undone_to(states: &'static [&'static str]) -> (ReportedOutcome, Target) {
+    let fake = Fake::new();
+    let reads = Mutex::new(0);
+    let target = Target::new(move |asked, _| {
+        if asked.starts_with("PATCH ") {
+            return Some((200, json!({ "result": { "sys_id": "abc", "number": "INC1", "sys_mod_count": "8" } })));
+        }
+        let mut read = reads.lock().unwrap();
+        let state = states[(*read).min(states.len() - 1)];
+        *read += 1;
+        (!state.is_empty())
+            .then(|| (200, json!({ "result": { "state": state, "number": "INC1", "sys_mod_count": "7" } })))
+    });
+    let running = start(&fake, &target);
+    let fields = json!({ "sys_id": "abc", "fields": { "state": "6" }, "connection": "servicenow" });
+    let before = json!({ "sys_id": "abc", "before": { "state": "1" } });
+    let input = json!({ "input": fields, "output": before, "with": null });
+    let undoing = step(&fake, "servicenow.incident.update", &input);
+    let undoing = Assignment { kind: StepKind::Rollback, step: "rollback:close".into(), ..undoing };
+    let outcome = fake.run_one(undoing).await;
+    running.stop().await;
+    (outcome, target)
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_rollback_has_done_is_read_back() {
+    // The first read is of the state before the rollback.
+    let (outcome, target) = undone_to(&["6", "6", "1"]).await;
+    let ReportedOutcome::Completed { output } = outcome else { panic!("{outcome:?}") };
+    assert_eq!(output.to_value().unwrap()["verified"], true, "a moment later it shows");
+    assert_eq!(target.asked().iter().filter(|asked| asked.starts_with("GET ")).count(), 3);
+    for (states, says) in [(&["6"] as &[_], "`state`"), (&["6", ""], "cannot be read")] {
+        let (outcome, _) = undone_to(states).await;
+        let ReportedOutcome::Dead { error } = outcome else { panic!("{outcome:?}") };
+        assert!(error.code == "ROLLBACK_UNVERIFIED" && error.message.contains(says), "{error}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_message_that_is_still_there_was_not_undone() {
+    let fake = Fake::new();
+    let mark = Arc::new(Mutex::new(String::new()));
+    let shown = Arc::clone(&mark);
+    let target = Target::new(move |asked, _| match asked {
+        "POST /api/chat.postMessage" => Some(posted()),
+        "GET /api/conversations.history" => {
+            let payload = json!({ "mark": *shown.lock().unwrap() });
+            let metadata = json!({ "event_type": "interlock_effect", "event_payload": payload });
+            Some((200, json!({ "ok": true, "messages": [{ "ts": "1.0", "metadata": metadata }], "has_more": false })))
+        }
+        _ => Some((200, json!({ "ok": true }))),
+    });
+    let running = start(&fake, &target);
+    let done = Assignment { step: "tell".into(), ..step(&fake, "slack.post", &message()) };
+    let (root, iteration) = (done.root_run, done.iteration);
+    assert!(matches!(fake.run_one(done).await, ReportedOutcome::Completed { .. }));
+    // As the server would have called the effect.
+    let template = fake.state().intents[0].template.clone();
+    let key = effect_key(&template, EffectScope { root, step_path: "tell", iteration, number: 0 }).unwrap();
+    *mark.lock().unwrap() = CallFacts { key, ..CallFacts::default() }.mark();
+    let undoing = undoing(&fake, &json!({ "channel": "C1", "ts": "1.0" }), &Value::Null);
+    let outcome = fake.run_one(Assignment { root_run: root, ..undoing }).await;
+    let ReportedOutcome::Dead { error } = outcome else { panic!("{outcome:?}") };
+    assert_eq!(error.code, "ROLLBACK_UNVERIFIED", "{error}");
+    running.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_target_that_cannot_tell_holds_no_rollback_up() {
+    let fake = Fake::new();
+    let target = Target::new(|asked, _| match asked {
+        "GET /api/conversations.history" => Some((200, json!({ "ok": false, "error": "missing_scope" }))),
+        _ => Some((200, json!({ "ok": true }))),
+    });
+    let running = start(&fake, &target);
+    let outcome = fake.run_one(undoing(&fake, &json!({ "channel": "C1", "ts": "1.0" }), &Value::Null)).await;
+    let ReportedOutcome::Completed { output } = outcome else { panic!("{outcome:?}") };
+    let output = output.to_value().unwrap();
+    assert_eq!((&output["undone"], &output["verified"]), (&json!(true), &json!(false)));
+    assert!(output["unverified"].as_str().unwrap().contains("missing_scope"), "{output}");
+    running.stop().await;
 }
 
 #[tokio::test(start_paused = true)]

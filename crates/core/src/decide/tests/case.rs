@@ -460,7 +460,7 @@ impl Case {
         let action = Action::of_step(run.spec(position), position, run.input(position)).filter(|_| lapsed);
         let Some(action) = action else { return Command::Claim { session } };
         match Judged::by(&*self.judge, action, run).grant(run, at) {
-            Ok(grant) => Command::ClaimWithGrant { session, grant: Box::new(grant) },
+            Ok(grant) => Command::ClaimWithGrant { session, grant: Box::new(grant), names_effects: false },
             Err(withheld) => Command::WithholdStep { withheld },
         }
     }

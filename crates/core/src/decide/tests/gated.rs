@@ -1,8 +1,9 @@
 //! A gate's vote is about what the steps behind it are about to do.
 
-use super::case::{Answer, Case, Opening, json};
+use super::case::{Answer, Case, Opening, json, skip};
 use super::plans::{gate, plan, task, transform};
-use crate::plan::{OnDenial, Plan, StepSpec, Work};
+use crate::decide::Command;
+use crate::plan::{OnDenial, OnFailure, Plan, StepSpec, Work};
 use crate::run::Phase;
 use crate::run::approval::Approval;
 use crate::state::{RunState, StepState};
@@ -88,4 +89,22 @@ fn what_has_changed_since_asks_the_gates_people_with_the_difference() {
     assert_eq!(case.step(2).state(), StepState::Ready);
     case.run_step();
     assert_eq!(case.step(3).state(), StepState::Ready, "what has not changed is not asked about");
+}
+
+/// A gate that people have skipped has no less to say than one that they have passed.
+#[test]
+fn what_has_changed_since_asks_also_where_its_gate_was_skipped_meanwhile() {
+    let steps = vec![gate("ok", OnDenial::Pause), task("a"), rendered("b")];
+    let plan = Plan { on_failure: Some(OnFailure::Pause), ..plan(steps) };
+    let mut opening = Opening::of(plan);
+    opening.answers.insert(2, Answer::input(r#"{"to":"staging"}"#));
+    let mut case = opening.start();
+    case.tells(|case| case.vote("ann", true)).claim().dies();
+    case.tell(Command::RestartFrom { position: 1 }).tells(|case| case.vote("bob", false));
+    case.tell(skip());
+    assert_eq!((case.step(0).state(), case.step(1).state()), (StepState::Skipped, StepState::Ready));
+    case.answers.insert(2, Answer::input(r#"{"to":"production"}"#));
+    case.run_step();
+    assert_eq!(case.step(2).state(), StepState::WaitingApproval);
+    assert_eq!(approval(&case).approvers, ["sre"]);
 }

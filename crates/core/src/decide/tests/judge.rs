@@ -9,20 +9,49 @@ use super::case::{Always, Case, Opening, START, asks, bound, denied, json, retry
 use super::moves::{self, any_moves, any_plan};
 use super::plans::{Tuned, plan, task, tasks, transform};
 use super::property::MOVES_MAX;
+use crate::decide::ask::Found;
 use crate::decide::{Asked, Bound, Command, Decided, Known, Rendered, decide, open, start};
+use crate::governance::action::Action;
 use crate::governance::judge::{AllowDeclared, Decision, Judge, Judged, Ruling};
 use crate::limits;
-use crate::plan::{OnFailure, Plan, StepSpec, WaitFor, Work};
+use crate::plan::retry::ErrorClass;
+use crate::plan::{BlastRadius, OnFailure, Plan, StepSpec, WaitFor, Work};
 use crate::rejection::Rejection;
-use crate::run::Step;
-use crate::state::{EffectClass, Reason, ReceiptState, RunState, StepKind, StepState};
+use crate::run::approval::Purpose;
+use crate::run::{Phase, Step};
+use crate::state::{ApprovalState, EffectClass, Reason, ReceiptState, RunState, StepKind, StepState};
 
 fn judged(plan: Plan, judge: impl Judge + 'static) -> Case {
     Opening { judge: Arc::new(judge), ..Opening::of(plan) }.start()
 }
 
+/// What a step that is about to begin hears, and must not begin with.
+#[derive(Debug)]
+enum Answered {
+    By(Decision),
+    /// Everything was found out, and nobody was asked for leave.
+    WithoutDecision,
+}
+
+impl Answered {
+    fn bound(&self, case: &Case, asking: &crate::decide::Asking<'_>) -> Bound {
+        match self {
+            Self::By(decision) => bound(&case.answers, &Always(decision.clone()), asking),
+            Self::WithoutDecision => match bound(&case.answers, &AllowDeclared, asking).0 {
+                Found::Go(rendered, _, also) => Bound(Found::Go(rendered, None, also)),
+                found => Bound(found),
+            },
+        }
+    }
+}
+
+fn unavailable() -> Decision {
+    Decision::Undecided { why: "the policy cannot be read".into() }
+}
+
 /// Whatever is asked of whatever run: with nobody who answers, no step begins that would have to be judged, evaluated or
-/// undone. And what is answered by somebody who denies everything does not begin either.
+/// undone. And what is answered by somebody who denies everything, who cannot decide, or without anybody's leave, does not begin
+/// either.
 #[test]
 fn nothing_begins_unanswered_or_denied() {
     let mut runner = TestRunner::default();
@@ -37,7 +66,7 @@ fn nothing_begins_unanswered_or_denied() {
             }
             let command = moves::next(&mut case, step);
             let known = Known { receipt: case.open_receipt(), ..Known::default() };
-            match decide(&case.run, command.clone(), known.clone(), case.asked()) {
+            match decide(&case.run, command.clone(), known, case.asked()) {
                 // Without an answer nothing that asks has begun.
                 Ok(Decided::Change(change)) => {
                     for (position, step) in &change.delta.steps {
@@ -55,15 +84,15 @@ fn nothing_begins_unanswered_or_denied() {
                 }
                 Ok(Decided::Needs(asking)) => {
                     let (position, governed) = (asking.position(), asking.spec().is_governed());
-                    let denied =
-                        Decided::Needs(asking).settle(|asking| bound(&case.answers, &Always(denied()), asking));
-                    if let Ok(change) = denied
-                        && governed
-                    {
+                    for answer in [Answered::By(denied()), Answered::By(unavailable()), Answered::WithoutDecision] {
+                        let known = Known { receipt: case.open_receipt(), ..Known::default() };
+                        let decided = decide(&case.run, command.clone(), known, case.asked()).unwrap();
+                        let change = decided.settle(|asking| answer.bound(&case, asking));
                         let began = |(at, step): &(u32, Step)| {
                             *at == position && matches!(step.state(), StepState::Ready | StepState::Running)
                         };
-                        prop_assert!(!change.delta.steps.iter().any(began), "{position} began, denied: {command:?}");
+                        let began = change.is_ok_and(|change| change.delta.steps.iter().any(began));
+                        prop_assert!(!(governed && began), "{position} began, {answer:?}: {command:?}");
                     }
                 }
                 Err(_) => {}
@@ -145,8 +174,8 @@ fn half_an_answer_is_none() {
         other = Some(asking.bind(input(r#"{"to":"staging"}"#), &AllowDeclared));
         Bound::broken(super::case::error(crate::plan::retry::ErrorClass::Invalid))
     });
-    let Some(Bound(crate::decide::ask::Found::Go(_, leave, _))) = other else { panic!() };
-    let forged = Bound(crate::decide::ask::Found::Go(input(r#"{"to":"production"}"#), leave, Vec::new()));
+    let Some(Bound(Found::Go(_, leave, _))) = other else { panic!() };
+    let forged = Bound(Found::Go(input(r#"{"to":"production"}"#), leave, Vec::new()));
     let no = answer(with, &|_| forged.clone()).unwrap_err();
     assert!(matches!(no, Rejection::NotBound { .. }), "{no}");
 }
@@ -222,7 +251,7 @@ fn what_needs_no_agreement_any_more_is_handed_out() {
     case.judge = Arc::new(AllowDeclared);
     let action = crate::governance::action::Action::of_step(case.run.spec(0), 0, case.run.input(0)).unwrap();
     let grant = Box::new(Judged::by(&AllowDeclared, action, &case.run).grant(&case.run, case.now).unwrap());
-    case.tell(Command::ClaimWithGrant { session: session(1), grant });
+    case.tell(Command::ClaimWithGrant { session: session(1), grant, names_effects: false });
     assert_eq!((case.step(0).state(), case.run.notes.agreed.len()), (StepState::Running, 0));
 }
 
@@ -263,4 +292,66 @@ fn a_denied_retry_leaves_the_run_where_it_stands() {
     case.judge = Arc::new(Always(asks()));
     case.tell(retry());
     assert_eq!(case.step(0).state(), StepState::WaitingApproval);
+}
+
+fn approved(radius: BlastRadius) -> Case {
+    let step = StepSpec { blast_radius: Some(radius), ..task("a").attempts(3) };
+    let mut case = judged(plan(vec![step]), Always(asks()));
+    case.tells(|case| case.vote("rob", true)).claim();
+    case
+}
+
+/// People have agreed to one try of what reaches further than `low`.
+#[test]
+fn another_try_asks_again_by_how_far_it_reaches() {
+    for radius in [BlastRadius::Medium, BlastRadius::High] {
+        let mut case = approved(radius);
+        case.fails(ErrorClass::Unavailable).claim();
+        let Phase::WaitingApproval(asked) = &case.step(0).phase else { panic!("{:?}", case.step(0)) };
+        assert_eq!((asked.purpose, asked.state), (Purpose::Retry, ApprovalState::Requested));
+        let message = asked.message.as_deref().unwrap();
+        assert!(message.contains("It would be try 2") && message.contains("it reaches far"), "{message}");
+        case.tells(|case| case.vote("rob", true)).run_step();
+        assert_eq!(case.state(), RunState::Succeeded);
+    }
+    let mut case = approved(BlastRadius::Low);
+    case.fails(ErrorClass::Unavailable).claim().complete();
+    assert_eq!(case.state(), RunState::Succeeded);
+}
+
+/// What was given back, lost or certainly did nothing is no try.
+#[test]
+fn what_did_nothing_is_tried_again_on_the_same_word() {
+    let named = |case: &mut Case| {
+        let action = Action::of_step(case.run.spec(0), 0, case.run.input(0)).unwrap();
+        let grant = Box::new(Judged::by(&*case.judge, action, &case.run).grant(&case.run, case.now).unwrap());
+        case.tell(Command::ClaimWithGrant { session: session(1), grant, names_effects: true });
+    };
+    let ready = || {
+        let mut case = judged(plan(vec![task("a").attempts(5)]), Always(asks()));
+        case.tells(|case| case.vote("rob", true));
+        case
+    };
+    let asks_again = |mut case: Case| {
+        case.claim();
+        case.step(0).state() == StepState::WaitingApproval
+    };
+    let mut case = ready();
+    named(&mut case);
+    case.fails(ErrorClass::Unavailable);
+    assert!(!asks_again(case), "it asked for no effect");
+    let mut case = ready();
+    named(&mut case);
+    case.tells(|case| case.intent(EffectClass::Idempotent)).tells(Case::lease_expired);
+    assert!(asks_again(case), "it may have happened");
+    let mut case = ready();
+    named(&mut case);
+    case.tells(Case::lease_expired);
+    assert!(!asks_again(case), "a worker that asks first was lost before it asked");
+    let mut case = ready();
+    case.claim().tells(Case::release);
+    assert!(asks_again(case), "nobody knows what this one has done");
+    let mut case = ready();
+    case.claim().tells(|case| Command::Undelivered { position: 0, attempt: case.step(0).attempt });
+    assert!(!asks_again(case), "nobody ever got it");
 }

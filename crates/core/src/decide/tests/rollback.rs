@@ -5,11 +5,11 @@ use super::plans::{Tuned, gate, plan, signal, task, tasks};
 use crate::decide::{Command, Outcome};
 use crate::limits;
 use crate::machine::step::Resolution;
-use crate::plan::retry::ErrorClass;
+use crate::plan::retry::{ErrorClass, ROLLBACK_UNVERIFIED, StepError};
 use crate::plan::{OnDenial, OnFailure, Plan, RollbackCondition, StepSpec, Work};
 use crate::rejection::Rejection;
 use crate::run::change::SideWrite;
-use crate::state::{Control, EffectClass, Reason, RunState, StepState};
+use crate::state::{Control, EffectClass, Reason, ReceiptState, RunState, StepState};
 use crate::time::Millis;
 
 fn undone(case: &Case) -> Vec<u32> {
@@ -330,4 +330,28 @@ fn a_preview_says_what_a_rollback_would_undo_and_then_it_does() {
     assert_eq!(case.run.rollback_preview(1).undone.len(), 1, "from a step on");
     case.tell(roll_back());
     assert_eq!(undone(&case), order, "the preview tells the truth");
+}
+
+#[test]
+fn the_log_of_what_was_undone_has_the_receipts() {
+    let mut case = Case::of(plan(vec![task("a").undoable(), task("b").undoable(), task("c").attempts(1)]));
+    case.run_step().run_step().claim().dies();
+    case.claim().tells(|case| case.intent(EffectClass::Unsafe));
+    let receipt = case.step(3).open_intent.unwrap();
+    case.tells(|case| case.outcome(ReceiptState::Succeeded)).complete().run_step();
+    let log = &case.run.notes.compensation_log;
+    assert_eq!((log[0].step, log[0].receipts.as_slice()), (1, [receipt].as_slice()));
+    assert!(log[1].receipts.is_empty(), "its own alone");
+    assert!(case.run.notes.undone_by.is_empty());
+}
+
+#[test]
+fn a_rollback_that_does_not_show_has_a_reason_of_its_own() {
+    let mut case = Case::of(plan(vec![task("a").undoable(), task("b").attempts(1)]));
+    case.run_step().claim().dies().claim();
+    let error = StepError::new(ErrorClass::Terminal, ROLLBACK_UNVERIFIED, "it is still there");
+    case.tell(case.reports(Outcome::Dead { error }));
+    assert_eq!((case.state(), case.run.reason), (RunState::Paused, Some(Reason::RollbackUnverified)));
+    assert_eq!(case.run.notes.compensation_log[0].outcome, StepState::Failed);
+    assert!(case.run.notes.pause.as_ref().unwrap().reason.contains("does not show"));
 }

@@ -1,6 +1,8 @@
 //! The browser's way: to the provider with a question, and back with a code. What was asked travels in a sealed cookie,
 //! so that any server can take the browser back, and only the browser that left.
 
+use std::time::Duration;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use interlock_core::time::Millis;
@@ -15,6 +17,9 @@ use crate::identity::key::{random_text, same_text};
 
 /// How long somebody may take to sign in over there.
 const LIVES: Millis = Millis::from_mins(10);
+/// How long ago the provider may have seen somebody who is to show again who they are: well within the quarter of an hour that
+/// a decision under two keys asks for.
+const AGAIN_MAX_AGE: Duration = Duration::from_mins(5);
 const COOKIE: &str = "interlock_oidc";
 const SECRET_CHARS: usize = 43;
 
@@ -46,7 +51,15 @@ pub struct Arrival {
 }
 
 impl Provider {
-    pub async fn depart(&self, identity: &Identity, base: &str, next: &str) -> Result<Departure, OidcError> {
+    /// `again`: the person is signed in here already, and comes to show once more who they are. The provider may know them
+    /// from long ago, so it is told how long ago that may be.
+    pub async fn depart(
+        &self,
+        identity: &Identity,
+        base: &str,
+        next: &str,
+        again: bool,
+    ) -> Result<Departure, OidcError> {
         let now = identity.engine().now();
         let known = self.known(now, false).await?;
         let note = Note {
@@ -57,16 +70,22 @@ impl Provider {
             redirect: format!("{base}{}", path::CALLBACK),
             exp: (now + LIVES).0.max(0) as u64 / 1_000,
         };
-        let query = [
+        let max_age = AGAIN_MAX_AGE.as_secs().to_string();
+        let scope = self.options().scopes.join(" ");
+        let challenge = challenge(&note.verifier);
+        let mut query = vec![
             ("response_type", "code"),
             ("client_id", &self.options().client_id),
             ("redirect_uri", &note.redirect),
-            ("scope", &self.options().scopes.join(" ")),
+            ("scope", &scope),
             ("state", &note.state),
             ("nonce", &note.nonce),
-            ("code_challenge", &challenge(&note.verifier)),
+            ("code_challenge", &challenge),
             ("code_challenge_method", "S256"),
         ];
+        if again {
+            query.push(("max_age", &max_age));
+        }
         let query: Vec<_> = query.iter().map(|(name, value)| format!("{name}={}", encoded(value))).collect();
         let endpoint = &known.metadata.authorization_endpoint;
         let separator = if endpoint.contains('?') { '&' } else { '?' };

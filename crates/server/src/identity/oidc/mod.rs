@@ -20,6 +20,7 @@ use tokio::sync::Mutex;
 
 pub use fetch::{OidcError, encoded};
 pub use flow::challenge;
+pub use token::proven_at;
 
 /// Where the browser comes by.
 pub mod path {

@@ -10,6 +10,7 @@ use super::es512::{self, ES512, Header, Parties};
 use super::fetch::Known;
 use super::flow::Arrival;
 use super::{OidcError, Provider};
+use crate::identity::caller::PROVEN_LATELY;
 
 /// Signatures that need the provider's private key, beside [`ES512`]. A shared secret proves nothing about who signed.
 const ALGORITHMS: &[Algorithm] = &[
@@ -33,6 +34,13 @@ struct Tokens {
     id_token: String,
     #[serde(default)]
     access_token: Option<String>,
+}
+
+/// When the person has shown the provider who they are: `auth_time`. A sign-in of which the provider does not say so counts as
+/// one of long ago, because its person may have been signed in over there for days.
+pub fn proven_at(claims: &Claims, now: Timestamp) -> Timestamp {
+    let said = claims.get("auth_time").and_then(Value::as_i64).and_then(|seconds| seconds.checked_mul(1_000));
+    said.map_or(now - PROVEN_LATELY, |at| Timestamp(at).min(now))
 }
 
 fn untrusted(what: &str) -> OidcError {
@@ -119,5 +127,21 @@ impl Provider {
             claims.entry(name).or_insert(value);
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sign_in_counts_from_when_the_provider_has_seen_the_person() {
+        let now = Timestamp(10_000_000);
+        let at = |text: &str| proven_at(&serde_json::from_str(text).unwrap(), now);
+        assert_eq!(at(r#"{"auth_time":9000}"#), Timestamp(9_000_000));
+        assert_eq!(at(r#"{"auth_time":10100}"#), now, "its clock is ahead");
+        for silent in ["{}", r#"{"auth_time":"soon"}"#, r#"{"auth_time":9223372036854775807}"#] {
+            assert!(now.since(at(silent)) >= PROVEN_LATELY, "{silent}");
+        }
     }
 }

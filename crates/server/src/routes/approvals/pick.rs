@@ -25,7 +25,10 @@ pub struct Meant<'a> {
 pub async fn pick(state: &AppState, run: &Run, meant: Meant<'_>) -> Result<ApprovalRow, ApiError> {
     let mut rows = state.for_tenant(run.tenant).approvals_of(run.id).await?;
     rows.retain(|row| row.state == ApprovalState::Requested);
-    let open = rows.iter().map(|row| view::approval(state, run, row.clone())).collect::<Result<Vec<_>, _>>()?;
+    let mut open = Vec::with_capacity(rows.len());
+    for row in &rows {
+        open.push(view::approval(state, run, row.clone()).await?);
+    }
     let chosen = choose(run.id, &run.plan, &open, meant)?;
     rows.into_iter().find(|row| row.id == chosen).ok_or_else(|| not_open(run.id, &open, meant))
 }

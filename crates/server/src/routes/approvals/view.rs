@@ -21,15 +21,18 @@ use crate::routes::runs::view::payload;
 use crate::state::AppState;
 
 /// An approval of the run.
-pub fn approval(state: &AppState, run: &Run, row: ApprovalRow) -> Result<ApprovalView, ApiError> {
-    let told = told_by(run, &row);
+pub async fn approval(state: &AppState, run: &Run, row: ApprovalRow) -> Result<ApprovalView, ApiError> {
+    let told = told_by(state, run, &row).await?;
     shown(state, run.tenant, row, told)
 }
 
 /// The same where the run is not at hand. It is loaded where it waits, and so has more to say.
 pub async fn looked_up(state: &AppState, tenant: TenantId, row: ApprovalRow) -> Result<ApprovalView, ApiError> {
     let run = waiting_run(state, tenant, &row).await?;
-    let told = run.map(|run| told_by(&run, &row)).unwrap_or_default();
+    let told = match run {
+        Some(run) => told_by(state, &run, &row).await?,
+        None => ToldByRun::default(),
+    };
     shown(state, tenant, row, told)
 }
 
@@ -39,7 +42,7 @@ pub async fn looked_up_by(state: &AppState, caller: &Caller, row: ApprovalRow) -
         return shown(state, caller.tenant, row, ToldByRun::default());
     };
     let may_decide = may_decide(state, caller, &run, row.id).await?;
-    Ok(ApprovalView { may_decide, ..approval(state, &run, row)? })
+    Ok(ApprovalView { may_decide, ..approval(state, &run, row).await? })
 }
 
 /// The run, where the approval is open.
@@ -56,16 +59,25 @@ pub fn digest(tenant: TenantId, row: &ApprovalRow) -> Result<String, ApiError> {
 }
 
 /// What the run itself knows of an approval that it waits for.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Default)]
 struct ToldByRun {
+    /// Whoever wrote the workflow's version, where they may not decide.
+    author: Option<String>,
     tier: Option<Tier>,
     on_reject: Option<OnDenial>,
     on_expiry: Option<OnDenial>,
 }
 
-fn told_by(run: &Run, row: &ApprovalRow) -> ToldByRun {
+async fn told_by(state: &AppState, run: &Run, row: &ApprovalRow) -> Result<ToldByRun, ApiError> {
     let open = (row.state == ApprovalState::Requested).then(|| open_approval(run, row.id)).flatten();
-    open.map_or_else(ToldByRun::default, |open| ToldByRun {
+    let Some(open) = open else { return Ok(ToldByRun::default()) };
+    let author = if open.excludes_author || open.quorum > 1 {
+        state.runs().version_author(run.tenant, run).await?
+    } else {
+        None
+    };
+    Ok(ToldByRun {
+        author,
         tier: Some(run.plan.tier(row.position)),
         on_reject: Some(open.on_reject),
         on_expiry: Some(open.on_expiry),
@@ -81,8 +93,11 @@ fn shown(state: &AppState, tenant: TenantId, row: ApprovalRow, told: ToldByRun) 
             *part = payload(state, row.run, part.clone());
         }
     }
+    let digest = digest(tenant, &row)?;
+    let mut excluded = row.excluded;
+    excluded.extend(told.author.filter(|author| !excluded.contains(author)));
     Ok(ApprovalView {
-        digest: digest(tenant, &row)?,
+        digest,
         tier: told.tier,
         may_decide: None,
         on_reject: told.on_reject,
@@ -99,7 +114,7 @@ fn shown(state: &AppState, tenant: TenantId, row: ApprovalRow, told: ToldByRun) 
         message: row.message,
         quorum: row.quorum,
         approvers: row.approvers,
-        excluded: row.excluded,
+        excluded,
         votes: row.votes,
         requested_at: row.requested_at,
         escalate_at: row.escalate_at,

@@ -75,7 +75,7 @@ pub async fn cast(
     check_comment("notes", word.approve, word.notes.as_deref())?;
     let (tenant, approval, person) = (run.tenant, row.id, caller.as_voter()?);
     let repeated = is_repeated(&row, person, &word);
-    let shown = view::approval(state, run, row)?;
+    let shown = view::approval(state, run, row).await?;
     if word.digest.as_ref().is_some_and(|digest| *digest != shown.digest) {
         return Err(ApiError::approval_changed(&shown));
     }

@@ -31,6 +31,9 @@ pub async fn get(State(state): State<AppState>, Named { tenant, run }: Named) ->
             outputs.push(view::output(number, &output));
         }
     }
-    let approvals = store.approvals_of(run).await?.into_iter().map(|row| approval(&state, &found, row));
-    Ok(Json(view::execution(&found, approvals.collect::<Result<_, _>>()?, outputs)))
+    let mut approvals = Vec::new();
+    for row in store.approvals_of(run).await? {
+        approvals.push(approval(&state, &found, row).await?);
+    }
+    Ok(Json(view::execution(&found, approvals, outputs)))
 }

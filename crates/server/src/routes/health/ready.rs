@@ -29,10 +29,10 @@ pub async fn ready(State(state): State<AppState>) -> Result<Json<Health>, ApiErr
     if state.shutdown().is_cancelled() {
         return Err(not_ready("the server is shutting down"));
     }
-    if state.health().store().takes_commits().is_err() {
+    if state.health().store_health().takes_commits().is_err() {
         return Err(not_ready("the store takes no commits; the server's log has the reason"));
     }
-    match timeout(limits::READY_TIMEOUT, state.health().store().restoring()).await {
+    match timeout(limits::READY_TIMEOUT, state.health().store_health().restoring()).await {
         Ok(Ok(Some(_))) => Err(not_ready("a restore of the store is not finished; run `interlock db restore` again")),
         Ok(Ok(None)) => {
             let problems = problems(&state.health());
@@ -56,7 +56,7 @@ fn problems(health: &EngineHealth) -> Vec<String> {
     if aside > 0 {
         problems.push(format!("{aside} of the runs and other things to be worked on cannot be, and are set aside"));
     }
-    let rows = health.store().unreadable_rows();
+    let rows = health.store_health().unreadable_rows();
     if rows > 0 {
         problems.push(format!("{rows} rows of the store cannot be read"));
     }

@@ -28,7 +28,8 @@ pub struct PreviewParams {
 
 /// See what a rollback would undo
 ///
-/// In order, by which action; what would be left as it is, and why; and who would be asked. Nothing is changed.
+/// In order, by which action, and whether the policy in force allows it, denies it or asks people first, by which rule; what
+/// would be left as it is, and why; and who would be asked. Nothing is changed.
 #[utoipa::path(
     get,
     path = path::ROLLBACK,
@@ -43,7 +44,7 @@ pub async fn preview(
 ) -> Result<Json<RollbackPreview>, ApiError> {
     let found = state.for_tenant(tenant).load_run(run).await?.ok_or_else(|| ApiError::unknown_run(run))?;
     let from = params.step.map(|key| position(&found, &StepRef::Key(key))).transpose()?;
-    Ok(Json(found.rollback_preview(from.unwrap_or_default())))
+    Ok(Json(state.policies().rollback_preview(&found, from.unwrap_or_default()).await))
 }
 
 /// Undo what the run has done

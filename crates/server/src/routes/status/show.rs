@@ -42,7 +42,7 @@ pub async fn show(State(state): State<AppState>, caller: Caller) -> Result<Json<
     let counts = store.live_counts(caller.workspace.as_deref()).await?;
     let needy = needy(&store, &caller).await?;
     let feed = if whole_tenant {
-        let since = state.health().store().unsealed_since().await?;
+        let since = state.health().store_health().unsealed_since().await?;
         let lag_ms = since.map_or(0, |since| now.since(since).0);
         Some(FeedState { cursor: store.last_cursor().await?, lag_ms })
     } else {
