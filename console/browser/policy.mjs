@@ -28,7 +28,11 @@ export function policyTests(get) {
   test('a step shows what the policy decided and why, and the playground asks it again', async () => {
     const harness = get();
     const run = await decidedRun(harness);
-    const page = await harness.signIn('vera', `/runs/${run}`, { bypassCSP: true });
+    const viewer = await harness.signIn('vera', `/runs/${run}`);
+    await viewer.locator('.decisions li').first().getByText('What it rests on').click();
+    assert.equal(await viewer.getByRole('link', { name: 'Ask again in the playground' }).count(), 0, 'a viewer asks nothing');
+    await done(viewer);
+    const page = await harness.signIn('otto', `/runs/${run}`, { bypassCSP: true });
     const decision = page.locator('.decisions li').first();
     await decision.locator('.state', { hasText: 'needs approval' }).waitFor();
     await decision.getByText('two_keys').waitFor();
@@ -43,7 +47,7 @@ export function policyTests(get) {
     await page.getByLabel('What the policy is told').fill('{"x": 1}');
     await page.getByRole('button', { name: 'Ask', exact: true }).click();
     await page.locator('.playground .problem', { hasText: 'unknown field' }).waitFor();
-    assert.equal(await page.getByRole('button', { name: 'New version …' }).count(), 0, 'a viewer changes nothing');
+    assert.equal(await page.getByRole('button', { name: 'New version …' }).count(), 0, 'an operator changes nothing');
     assert.deepEqual(await page.getByRole('tab').allInnerTexts(), ['Rules', 'Versions', 'Playground']);
     await page.getByRole('tab', { name: 'Versions' }).click();
     await page.getByRole('cell', { name: 'Default policy' }).waitFor();

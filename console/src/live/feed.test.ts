@@ -38,7 +38,7 @@ afterEach(() => {
 it('goes on behind the last event that it has seen', () => {
   const { feed, heard } = listen();
   FakeSocket.opened[0]!.says({ type: 'subscribed', last_event_id: '4' });
-  FakeSocket.opened[0]!.says({ id: '5', event: 'session.created', session_id: 'run_1' });
+  FakeSocket.opened[0]!.says({ id: '5', type: 'session.created', run_id: 'run_1' });
   FakeSocket.opened[0]!.onclose?.({ code: 1012 });
   vi.advanceTimersByTime(1_000);
   expect(FakeSocket.opened[1]!.url).toBe('ws://here/ws/feed?last_event_id=5');

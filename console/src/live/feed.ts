@@ -2,7 +2,7 @@
 
 import type { Schema } from '../api/client';
 
-export type Envelope = Schema['Envelope'];
+export type FeedEvent = Schema['EventView'];
 export type FeedState = 'connecting' | 'live' | 'lost';
 
 interface Control {
@@ -12,7 +12,7 @@ interface Control {
 }
 
 interface Handlers {
-  event: (envelope: Envelope) => void;
+  event: (event: FeedEvent) => void;
   state: (state: FeedState) => void;
   /** Events may have been missed for good: everything that is shown has to be asked for again. */
   gap: () => void;
@@ -68,15 +68,16 @@ export class Feed {
     socket.onmessage = (message) => {
       if (socket !== this.socket) return;
       this.watch(socket);
-      this.take(JSON.parse(String(message.data)) as Envelope | Control);
+      this.take(JSON.parse(String(message.data)) as FeedEvent | Control);
     };
     socket.onclose = (close) => {
       if (socket === this.socket) this.closed(close.code);
     };
   }
 
-  private take(message: Envelope | Control): void {
-    if ('event' in message) {
+  private take(message: FeedEvent | Control): void {
+    // How the stream itself stands has no run.
+    if ('run_id' in message) {
       this.lastEventId = message.id;
       this.handlers.event(message);
       return;

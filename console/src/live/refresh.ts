@@ -1,7 +1,7 @@
 /** What an event makes out of date. Events come in bursts; what they touch is asked for again once per burst. */
 
 import type { QueryClient } from '@tanstack/react-query';
-import type { Envelope } from './feed';
+import type { FeedEvent } from './feed';
 
 /** Soon enough to be live, seldom enough that a busy tenant does not keep the page asking. */
 const RUN_EVERY_MS = 250;
@@ -18,10 +18,10 @@ export class Refresher {
 
   constructor(private readonly queries: QueryClient) {}
 
-  take(envelope: Envelope): void {
-    this.runs.add(envelope.session_id);
+  take(event: FeedEvent): void {
+    this.runs.add(event.run_id);
     // A vote, a start at a gate and an end all move the inbox.
-    if (envelope.event.startsWith('approval.') || envelope.event.startsWith('session.')) this.approvals = true;
+    if (event.type.startsWith('approval.') || event.type.startsWith('session.')) this.approvals = true;
     this.runTimer ??= setTimeout(() => this.refreshRuns(), RUN_EVERY_MS);
     this.listTimer ??= setTimeout(() => this.refreshLists(), LISTS_EVERY_MS);
   }

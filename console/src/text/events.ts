@@ -35,11 +35,13 @@ export interface RunEvent {
   seq: number;
   at: number;
   body: EventBody;
-  context: Schema['Context'];
+  context: Schema['EventContext'];
 }
 
 export function read(view: Schema['EventView']): RunEvent {
-  return { seq: view.seq, at: view.at, body: view.event as unknown as EventBody, context: view.context };
+  const said = view.payload as unknown as Partial<EventBody>;
+  const step = view.position == null ? {} : { step: view.position };
+  return { seq: view.seq, at: view.at, body: { ...said, ...step, event: view.type }, context: view.context };
 }
 
 const attempt = (body: EventBody) => (body.attempt !== undefined && body.attempt > 1 ? `, attempt ${body.attempt}` : '');

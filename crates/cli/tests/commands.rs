@@ -56,9 +56,9 @@ fn a_run_is_followed_over_every_way() {
         let watched = up.run(&["run", "watch", "mine", "--via", via, "-o", "json"]);
         assert_eq!(watched.code, 0, "{via}: {watched:?}");
         let events: Vec<Value> = watched.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-        let seqs: Vec<u64> = events.iter().map(|event| event["meta"]["seq"].as_u64().unwrap()).collect();
+        let seqs: Vec<u64> = events.iter().map(|event| event["seq"].as_u64().unwrap()).collect();
         assert_eq!(seqs, (1..=seqs.len() as u64).collect::<Vec<_>>(), "{via}");
-        lines.push(events.iter().map(|event| event["event"].as_str().unwrap().to_owned()).collect::<Vec<_>>());
+        lines.push(events.iter().map(|event| event["type"].as_str().unwrap().to_owned()).collect::<Vec<_>>());
     }
     assert!(lines.iter().all(|names| names.len() > 10), "{lines:?}");
     assert_eq!(lines[0].last().map(String::as_str), Some("session.completed"));

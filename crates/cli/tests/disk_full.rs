@@ -97,9 +97,12 @@ fn a_full_disk_loses_nothing_and_heals_by_itself() {
     while file.write_all(&[0; 4096]).is_ok() {}
     drop(file);
     let refused = server.until("/api/v1/runs", Some(RUN), "503");
-    assert!(refused.contains("STORE_UNAVAILABLE"), "{refused}");
+    assert!(refused.contains("STORE_FULL") && refused.contains("the disk of the store is full"), "{refused}");
     let unready = server.until("/readyz", None, "503");
-    assert!(unready.contains("takes no commits"), "{unready}");
+    assert!(unready.contains("takes no commits: its disk is full"), "{unready}");
+    let doctor = server.inside().args(["doctor", "--server", &server.url]).output().unwrap();
+    let doctor = String::from_utf8_lossy(&doctor.stdout).into_owned();
+    assert!(doctor.contains("its disk is full") && doctor.contains("free some space"), "{doctor}");
     // What can be read is read.
     assert_eq!(server.curl(&format!("/api/v1/runs/{before}"), None).0, "200");
 

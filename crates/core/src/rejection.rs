@@ -67,6 +67,14 @@ pub enum Rejection {
         "run {run} is {state}, and none of its steps stopped it: there is nothing to retry. `restart` makes a new run from the beginning, with all effects again"
     )]
     NothingToRetry { run: RunId, state: RunState },
+    #[error(
+        "nothing in run {run} can be undone: its steps have no `rollback`, or are undone already. `interlock run rollback {run} --preview` names them"
+    )]
+    NothingToUndo { run: RunId },
+    #[error(
+        "run {run} is {state}: its labels are fixed until it has ended, because its conditions and the policy read them"
+    )]
+    LabelsFixed { run: RunId, state: RunState },
     #[error("run {run} has used up its {max} writes")]
     WritesExhausted { run: RunId, max: u32 },
     #[error(
@@ -107,9 +115,11 @@ impl Rejection {
             Self::UnknownRun { .. } => "RUN_NOT_FOUND",
             Self::UnknownStep { .. } => "STEP_NOT_FOUND",
             Self::Terminal { .. } => "RUN_TERMINAL_STATE",
-            Self::InvalidTransition { .. } | Self::InvalidRunState { .. } | Self::NothingToRetry { .. } => {
-                "RUN_INVALID_TRANSITION"
-            }
+            Self::InvalidTransition { .. }
+            | Self::InvalidRunState { .. }
+            | Self::NothingToRetry { .. }
+            | Self::NothingToUndo { .. }
+            | Self::LabelsFixed { .. } => "RUN_INVALID_TRANSITION",
             Self::StaleAttempt { .. } => "STEP_STALE_ATTEMPT",
             Self::DirectiveDue { .. } => "RUN_DIRECTIVE_DUE",
             Self::StepNotReached { .. } => "STEP_NOT_REACHED",

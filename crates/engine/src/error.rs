@@ -95,6 +95,9 @@ pub enum EngineError {
     /// The store takes no commits for a while: trying again later is safe.
     #[error("{0}")]
     Stalled(String),
+    /// The same, because its disk is full.
+    #[error("{0}")]
+    DiskFull(String),
     #[error("the store failed: {0}")]
     Store(String),
 }
@@ -107,6 +110,7 @@ impl From<SubmitError> for EngineError {
             SubmitError::Refused(Refusal::TooManyPending) => Self::TooManyPending,
             SubmitError::Refused(refusal) => Self::Refused(refusal),
             SubmitError::Stalled(_) | SubmitError::Restored(_) => Self::Stalled(error.to_string()),
+            SubmitError::DiskFull(_) => Self::DiskFull(error.to_string()),
             SubmitError::Corrupt(what) => Self::Store(what),
         }
     }
@@ -149,6 +153,7 @@ impl EngineError {
             Self::UnknownBundle { .. } => "EVIDENCE_NOT_FOUND",
             Self::UnknownAuditLog { .. } => "AUDIT_LOG_NOT_FOUND",
             Self::Payload(error) => error.code(),
+            Self::DiskFull(_) => "STORE_FULL",
             Self::Read(_) | Self::Refused(_) | Self::Stalled(_) | Self::Store(_) => "STORE_UNAVAILABLE",
         }
     }
@@ -159,6 +164,7 @@ impl EngineError {
             self,
             Self::Read(ReadError::Unavailable(_) | ReadError::Closed)
                 | Self::Stalled(_)
+                | Self::DiskFull(_)
                 | Self::Overloaded
                 | Self::Closed
                 | Self::Payload(PayloadError::Unavailable { .. })
@@ -181,6 +187,7 @@ impl EngineError {
                 | Self::Read(_)
                 | Self::Refused(_)
                 | Self::Stalled(_)
+                | Self::DiskFull(_)
                 | Self::Store(_)
         )
     }

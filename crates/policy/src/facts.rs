@@ -142,6 +142,8 @@ fn gate_before(plan: &Plan, index: usize) -> Option<&Gate> {
 /// The `approval` step that asks about the phase of the step at `index`: the one before the phase's first step.
 fn phase_gate(plan: &Plan, index: usize) -> Option<&Gate> {
     let begins = plan.asked_in(ValidationMode::PerPhase);
+    // What undoes something is behind the plan, and was never a part of a phase.
+    plan.steps.get(index)?;
     let first = (0..=index).rev().find(|at| begins.get(*at).copied().unwrap_or(false))?;
     gate_before(plan, first)
 }
@@ -160,6 +162,10 @@ fn effect_of(action: &Action) -> EffectClass {
 fn covered(action: &Action, spec: &StepSpec, run: &Run) -> &'static str {
     match &spec.work {
         Work::Rollback { undoes, .. } => {
+            // Nobody has failed: whoever undoes what has succeeded begins something new.
+            if run.header.is_undo() {
+                return "manual";
+            }
             let is_governed = run.plan.step(*undoes).is_some_and(StepSpec::is_governed);
             // An effect of it is done with something else than the step.
             let whole = Action::of_step(spec, action.step, action.input.clone());

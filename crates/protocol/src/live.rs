@@ -1,17 +1,18 @@
-//! The live stream: events as they happen, over WebSocket and SSE. [`Envelope::id`] is what a subscriber hands back as
-//! `last_event_id` to go on behind it.
+//! The live stream: events as they happen, over WebSocket and SSE. [`EventView`] is an event everywhere; its `id` is what a
+//! subscriber hands back as `last_event_id` to go on behind it. [`Envelope`] is the same event on the runbook surface.
 //!
 //! Beside events there are [`Control`] frames, which say how the stream itself stands.
 
 use interlock_core::ids::RunId;
 use interlock_core::json::Json;
+pub use interlock_core::run::told::{EventContext, EventView};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 /// Where the streams are.
 pub mod path {
     pub const WS_RUN: &str = "/ws/runs/{run}";
-    /// Another name for the same.
+    /// The same in the envelopes of the runbook surface.
     pub const WS_EXECUTION: &str = "/ws/executions/{run}";
     /// All runs of the tenant.
     pub const WS_FEED: &str = "/ws/feed";
@@ -105,7 +106,7 @@ impl std::str::FromStr for Cursor {
     }
 }
 
-/// One event on the stream.
+/// One event as the runbook surface tells it: `/executions/{session_id}/events` and `/ws/executions/{run}`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Envelope {
     /// Send it back as `last_event_id` to go on behind this event.
@@ -190,12 +191,12 @@ pub enum Subscribe {
 /// A page of a tenant's events, for who polls.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct FeedPage {
-    pub events: Vec<Envelope>,
-    /// Pass it as `since` for what comes next.
-    pub next_since: u64,
+    pub events: Vec<EventView>,
+    /// Pass it as `last_event_id` for what comes next.
+    pub last_event_id: String,
     /// With `order=newest`: pass it as `before` for what came before these; absent where nothing did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub next_before: Option<u64>,
+    pub next_before: Option<String>,
 }
 
 /// In which order events are told.

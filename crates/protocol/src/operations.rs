@@ -32,9 +32,10 @@ pub mod limits {
     pub const APPROVALS_MAX: usize = 10;
     /// Events that wait longer than this to be told are a problem.
     pub const FEED_LAG_MAX: Millis = Millis::from_secs(60);
-    /// Spans of one answer about runs over time, and the shortest of them.
+    /// Spans of one answer about runs over time, and the shortest and the longest of them.
     pub const SPANS_MAX: u64 = 200;
     pub const SPAN_MIN: Millis = Millis::from_secs(1);
+    pub const SPAN_MAX: Millis = Millis::from_hours(24 * 366);
 }
 
 /// A worker session: one registration of a worker process.

@@ -10,9 +10,9 @@ use interlock_core::plan::Plan;
 use interlock_core::plan::retry::StepError;
 use interlock_core::plan::rules::{OnConflict, StepPhase};
 use interlock_core::run::Trigger;
-use interlock_core::run::change::Context;
 use interlock_core::run::metrics::RunMetrics;
 use interlock_core::run::receipt::Receipt;
+use interlock_core::run::told::EventView;
 use interlock_core::state::{Admission, Control, Detail, Reason, RunState, StepState};
 use interlock_core::time::Timestamp;
 use interlock_core::work::credential::CredentialUsed;
@@ -37,6 +37,7 @@ pub mod path {
     pub const SKIP: &str = "/api/v1/runs/{run}/skip";
     pub const RESTART: &str = "/api/v1/runs/{run}/restart";
     pub const ROLLBACK: &str = "/api/v1/runs/{run}/rollback";
+    pub const LABELS: &str = "/api/v1/runs/{run}/labels";
     pub const RESOLVE: &str = "/api/v1/runs/{run}/steps/{step}/resolve";
     pub const OUTPUT: &str = "/api/v1/runs/{run}/steps/{step}/output";
     pub const RUN_SIGNALS: &str = "/api/v1/runs/{run}/signals";
@@ -173,6 +174,11 @@ pub struct RunView {
     /// The run in numbers, once it has ended; only where a single run is asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metrics: Option<RunMetrics>,
+    /// Tokens that its attempts have reported so far; only where a single run is asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub input_tokens: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output_tokens: Option<u64>,
     /// Who has canceled it, and why; only where a single run is asked for, like the next two.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cancellation: Option<DirectiveView>,
@@ -364,6 +370,9 @@ pub struct StepView {
     pub output: Option<Json>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<Json>,
+    /// Why a step that has failed was not tried again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub no_retry: Option<String>,
     /// The part of the runbook that it belongs to, where the workflow says so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub phase: Option<StepPhase>,
@@ -426,21 +435,11 @@ pub struct AttemptList {
     pub attempts: Vec<AttemptView>,
 }
 
-/// One event of a run.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
-pub struct EventView {
-    /// 1, 2, … without gaps.
-    pub seq: u64,
-    pub at: Timestamp,
-    pub event: Json,
-    pub context: Context,
-}
-
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct EventList {
     pub events: Vec<EventView>,
-    /// Pass it as `since` for what comes next.
-    pub next_since: u64,
+    /// Pass it as `last_event_id` for what comes next.
+    pub last_event_id: String,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -450,6 +449,21 @@ pub struct Cancel {
     /// Undo what has been done first.
     #[serde(default)]
     pub rollback: bool,
+}
+
+/// Changes the labels of a run that has ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ChangeRunLabels {
+    /// Set what has a value, remove what is null; labels that are not named stay.
+    pub labels: BTreeMap<String, Option<String>>,
+}
+
+/// A run's labels.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct RunLabels {
+    pub run_id: RunId,
+    pub labels: BTreeMap<String, String>,
 }
 
 /// Undoes a step and all that came after it; everything without `step`.

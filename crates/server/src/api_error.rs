@@ -248,6 +248,12 @@ impl From<EngineError> for ApiError {
             | EngineError::Closed => Self::new(StatusCode::SERVICE_UNAVAILABLE, code, detail),
             EngineError::Payload(error) => error.into(),
             EngineError::Read(error) => error.into(),
+            EngineError::DiskFull(_) => {
+                tracing::error!(what = detail, "the disk of the store is full");
+                let detail = "the disk of the store is full: nothing is committed until whoever runs the server has made room; \
+                              then it goes on by itself, and the same request works";
+                Self::new(StatusCode::SERVICE_UNAVAILABLE, code, detail)
+            }
             EngineError::Refused(_) | EngineError::Stalled(_) | EngineError::Store(_) => store_failed(code, &detail),
         }
     }

@@ -57,6 +57,7 @@ const OF_WORKSPACE: &[&str] = &[
     runs::path::SKIP,
     runs::path::RESTART,
     runs::path::ROLLBACK,
+    runs::path::LABELS,
     runs::path::RESOLVE,
     runs::path::RUN_SIGNALS,
     operations::path::STATUS,

@@ -41,6 +41,9 @@ pub struct ServerOptions {
     pub oidc: Option<Provider>,
     /// How long requests that are under way may take once the shutdown has begun.
     pub drain: Duration,
+    /// How long connections are still taken once the shutdown has begun, while `/readyz` says that it has: whoever balances
+    /// the load looks there first, and sends nobody any more before the port closes.
+    pub linger: Duration,
     /// How many connections, and how slow they may be.
     pub connections: ConnectionOptions,
     /// Reverse proxies whose `X-Forwarded-For` is believed; nobody's by default.
@@ -64,6 +67,7 @@ impl ServerOptions {
             invite: Millis::from_hours(1),
             oidc: None,
             drain: Duration::from_secs(10),
+            linger: Duration::ZERO,
             connections: ConnectionOptions::default(),
             trusted_proxies: TrustedProxies::default(),
             tls: None,
@@ -174,12 +178,15 @@ impl Server {
         if let Some(following) = following {
             tokio::spawn(following);
         }
+        let closing = CancellationToken::new();
         let serving = async {
-            connections::serve(listener, front, shutdown.clone()).await;
+            connections::serve(listener, front, closing.clone()).await;
             hub.drained().await;
         };
         let drained = async {
             shutdown.cancelled().await;
+            tokio::time::sleep(options.linger).await;
+            closing.cancel();
             tokio::time::sleep(options.drain).await;
         };
         tokio::select! {

@@ -250,6 +250,7 @@ pub static MATRIX: &[Line] = {
         line("POST", runs::path::RESTART, Operate, OF_RUN),
         line("POST", runs::path::ROLLBACK, Operate, OF_RUN),
         line("GET", runs::path::ROLLBACK, Read, OF_RUN),
+        line("PATCH", runs::path::LABELS, Operate, OF_RUN),
         line("POST", runs::path::RESOLVE, Operate, OF_STEP),
         line("POST", runs::path::RUN_SIGNALS, Operate, OF_RUN),
         line("POST", runs::path::SIGNALS, Operate, &[]),

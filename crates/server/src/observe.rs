@@ -19,7 +19,8 @@ pub async fn observe(State(state): State<AppState>, request: Request, next: Next
     let method = request.method().clone();
     let route = request.extensions().get::<MatchedPath>().cloned();
     let id = request_id(&state, &request);
-    let span = tracing::debug_span!("request", %method, id = id.to_str().unwrap_or_default(), traceparent = trace::parent(request.headers()));
+    // At the level of the lines that it names: a span below it would be off where they are on.
+    let span = tracing::info_span!("request", %method, id = id.to_str().unwrap_or_default(), traceparent = trace::parent(request.headers()));
     let mut response = next.run(request).instrument(span).await;
     let route = route.as_ref().map_or("none", MatchedPath::as_str);
     state.metrics().answered(&method, route, response.status(), began.elapsed());

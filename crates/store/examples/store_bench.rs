@@ -141,6 +141,7 @@ impl Bench {
             used: Used::default(),
             named: vec![],
             queued: None,
+            undoes: None,
             claim: Some(Claimer::of_all_trades(session)),
         };
         let (mut run, opening) = decide::open(request).expect("a plan that runs");

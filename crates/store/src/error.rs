@@ -88,6 +88,11 @@ pub enum SubmitError {
     /// Commits have been failing for a while; this one was not even tried.
     #[error("the database takes no writes at the moment ({0}); try again later")]
     Stalled(String),
+    /// The same, because there is no room.
+    #[error(
+        "the disk of the database is full ({0}); nothing is committed until there is room, and then it goes on by itself"
+    )]
+    DiskFull(String),
     /// Nothing is committed any more.
     #[error(transparent)]
     Restored(Restored),
@@ -141,9 +146,12 @@ pub enum DbError {
     /// Another transaction holds a lock for longer than anybody waits: nothing was written.
     #[error("locked by another transaction: {0}")]
     Locked(String),
-    /// Busy, full disk, out of memory: nothing was written, and it may work later.
+    /// Busy, out of memory: nothing was written, and it may work later.
     #[error("not now: {0}")]
     Later(String),
+    /// Nothing was written, and it works once there is room.
+    #[error("the disk of the database is full: {0}")]
+    DiskFull(String),
     #[error("unique constraint: {0}")]
     Unique(String),
     /// The file is damaged, or is no database.
@@ -159,7 +167,7 @@ pub enum DbError {
 
 impl DbError {
     pub const fn is_transient(&self) -> bool {
-        matches!(self, Self::Conflict(_) | Self::Lost(_) | Self::Locked(_) | Self::Later(_))
+        matches!(self, Self::Conflict(_) | Self::Lost(_) | Self::Locked(_) | Self::Later(_) | Self::DiskFull(_))
     }
 }
 
@@ -187,11 +195,14 @@ impl From<rusqlite::Error> for DbError {
                 {
                     Self::Unique(text)
                 }
-                Code::DatabaseBusy
-                | Code::DatabaseLocked
-                | Code::DiskFull
-                | Code::OutOfMemory
-                | Code::SystemIoFailure => Self::Later(text),
+                Code::DiskFull => Self::DiskFull(text),
+                // The file that readers and writers share could not be made larger.
+                Code::SystemIoFailure if inner.extended_code == rusqlite::ffi::SQLITE_IOERR_SHMSIZE => {
+                    Self::DiskFull(text)
+                }
+                Code::DatabaseBusy | Code::DatabaseLocked | Code::OutOfMemory | Code::SystemIoFailure => {
+                    Self::Later(text)
+                }
                 Code::DatabaseCorrupt | Code::NotADatabase => Self::Malformed(text),
                 _ => Self::Other(text),
             },
@@ -230,7 +241,8 @@ impl From<tokio_postgres::Error> for DbError {
             Some(code) if code.code().starts_with("08") || code.code().starts_with("57") => Self::Lost(text),
             Some(code) if matches!(code.code(), "25006" | "25P03" | "25P04") => Self::Lost(text),
             Some(code) if *code == SqlState::LOCK_NOT_AVAILABLE => Self::Locked(text),
-            // Class 53: disk full, out of memory, too many connections; 55: an object is not ready.
+            Some(code) if *code == SqlState::DISK_FULL => Self::DiskFull(text),
+            // The rest of class 53: out of memory, too many connections; 55: an object is not ready.
             Some(code) if code.code().starts_with("53") || code.code().starts_with("55") => Self::Later(text),
             Some(_) => Self::Other(text),
         }

@@ -13,7 +13,7 @@ use tokio::sync::mpsc;
 use crate::blocked::Blocked;
 use crate::error::{DbError, SubmitError};
 use crate::feed::entries::Entry;
-use crate::options::{CommitFault, Faults};
+use crate::options::Faults;
 use crate::stall::Stall;
 use crate::submit::{Item, Lock, Outcome};
 
@@ -217,7 +217,7 @@ impl<C: Committer> Lane<C> {
                     }
                     if !passing {
                         outage = true;
-                        self.counters.stall.failed(error.to_string());
+                        self.counters.stall.failed(&error);
                         tokio::time::sleep(backoff).await;
                         backoff = (backoff * 2).min(BACKOFF_MAX);
                     }
@@ -242,17 +242,12 @@ impl<C: Committer> Lane<C> {
     }
 
     async fn try_commit(&mut self, group: &Group, again: bool) -> Result<Vec<Outcome>, DbError> {
-        let lost = || DbError::Lost("fault injected".into());
-        if let Some(faults) = &self.faults
-            && faults.before_commit(group.no).await == CommitFault::Lost
-        {
-            return Err(lost());
+        if let Some(faults) = &self.faults {
+            faults.before_commit(group.no).await.happens()?;
         }
         let outcomes = self.committer.commit(group, again).await?;
-        if let Some(faults) = &self.faults
-            && faults.after_commit(group.no).await == CommitFault::Lost
-        {
-            return Err(lost());
+        if let Some(faults) = &self.faults {
+            faults.after_commit(group.no).await.happens()?;
         }
         Ok(outcomes)
     }

@@ -105,8 +105,8 @@ pub use policies::{PolicyBundleRow, PolicyBundleSummary, PolicyRow, PutPolicyBun
 pub use receipts::{ReceiptRow, SettleReceipt};
 pub use retention::Sweep;
 pub use runs::{
-    ATTR_FILTERS_MAX, LiveCount, Page, RunFilter, RunStats, RunSummary, STATS_ROWS_MAX, StatsEnd, StatsGroup,
-    StatsSpans, StepRow,
+    ATTR_FILTERS_MAX, ChangeLabels, LiveCount, Page, RunFilter, RunStats, RunSummary, STATS_ROWS_MAX, StatsEnd,
+    StatsGroup, StatsSpans, StepRow,
 };
 pub use schedules::{AddSchedule, ChangeSchedule, RemoveSchedule, ScheduleRow, ScheduleSpec, SlotRow};
 pub use secrets::Secrets;

@@ -9,7 +9,7 @@ use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use interlock_core::ids::ServerId;
 
-use crate::error::OpenError;
+use crate::error::{DbError, OpenError};
 
 /// Where a store is.
 #[derive(Clone, PartialEq, Eq)]
@@ -136,6 +136,18 @@ pub enum CommitFault {
     None,
     /// The connection is lost at this point.
     Lost,
+    /// There is no room; only before a commit.
+    DiskFull,
+}
+
+impl CommitFault {
+    pub(crate) fn happens(self) -> Result<(), DbError> {
+        match self {
+            Self::None => Ok(()),
+            Self::Lost => Err(DbError::Lost("fault injected".into())),
+            Self::DiskFull => Err(DbError::DiskFull("fault injected".into())),
+        }
+    }
 }
 
 /// Faults that a simulation injects. Nothing happens unless a method is overridden.

@@ -4,7 +4,7 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use crate::error::{Restored, SubmitError};
+use crate::error::{DbError, Restored, SubmitError};
 
 /// After this many failures in a row new commits are turned away: with the lane's pauses between them that is about five
 /// seconds, and a failover or a restart is shorter.
@@ -18,6 +18,8 @@ pub(crate) struct Stall(Mutex<Failures>);
 struct Failures {
     in_a_row: u32,
     what: String,
+    /// It said that its disk is full.
+    is_full: bool,
     /// For good.
     restored: Option<Restored>,
 }
@@ -28,10 +30,13 @@ impl Stall {
     }
 
     /// A commit failed, and will be tried again.
-    pub fn failed(&self, what: String) {
+    pub fn failed(&self, error: &DbError) {
         let mut stall = self.standing();
         stall.in_a_row = stall.in_a_row.saturating_add(1);
-        stall.what = what;
+        (stall.what, stall.is_full) = match error {
+            DbError::DiskFull(what) => (what.clone(), true),
+            other => (other.to_string(), false),
+        };
     }
 
     /// A commit got through.
@@ -50,7 +55,11 @@ impl Stall {
         if let Some(restored) = stall.restored {
             return Err(SubmitError::Restored(restored));
         }
-        if stall.in_a_row >= PATIENCE { Err(SubmitError::Stalled(stall.what.clone())) } else { Ok(()) }
+        match &stall.what {
+            _ if stall.in_a_row < PATIENCE => Ok(()),
+            what if stall.is_full => Err(SubmitError::DiskFull(what.clone())),
+            what => Err(SubmitError::Stalled(what.clone())),
+        }
     }
 }
 
@@ -62,11 +71,13 @@ mod tests {
     fn patience_ends_and_a_commit_restores_it() {
         let stall = Stall::default();
         for _ in 1..PATIENCE {
-            stall.failed("full".into());
+            stall.failed(&DbError::Later("busy".into()));
         }
         assert!(stall.check().is_ok());
-        stall.failed("still full".into());
-        assert!(matches!(stall.check(), Err(SubmitError::Stalled(what)) if what == "still full"));
+        stall.failed(&DbError::Later("still busy".into()));
+        assert!(matches!(stall.check(), Err(SubmitError::Stalled(what)) if what == "not now: still busy"));
+        stall.failed(&DbError::DiskFull("no room".into()));
+        assert!(matches!(stall.check(), Err(SubmitError::DiskFull(what)) if what == "no room"), "the cause is named");
         stall.over();
         assert!(stall.check().is_ok());
         stall.restored(Restored { had: 1, found: 2 });

@@ -95,6 +95,11 @@ impl Store {
         Ok(good)
     }
 
+    /// Notes a row that is left out of a part of a list.
+    pub(crate) fn leave_out(&self, stmt: &'static Stmt, row: CorruptRow) {
+        self.inner.unreadable.add(stmt.name, row);
+    }
+
     /// Of a part of a list, such as the rows of one session or one page: those that can be read.
     pub(crate) fn readable_part<T>(
         &self,

@@ -23,12 +23,14 @@ export function PolicyRoom() {
   const policy = useQuery(policyQuery);
   const versions = useQuery(policyVersionsQuery);
   const administers = useMay('administer');
+  const defines = useMay('define');
   const [tab, setTab] = useParam('tab');
   const [pushing, setPushing] = useState(false);
   const tabs = [
     { id: 'rules', title: 'Rules' },
     { id: 'versions', title: 'Versions' },
-    { id: 'playground', title: 'Playground' },
+    // Questions compute for as long as the rules take: those who write workflows ask them.
+    ...(defines ? [{ id: 'playground', title: 'Playground' }] : []),
     // Tests compute for as long as they are written to: admins run them.
     ...(administers ? [{ id: 'tests', title: 'Tests' }] : []),
     // What was decided may name anything that a run was given: the server shows it to admins.

@@ -25,6 +25,8 @@ export function actionsFor(run: Run, remedies: readonly Schema['Remedy'][], righ
   }
   if (!rights.operate) return found;
   if (isOver(run.state) && !found.includes('restart')) found.push('restart');
+  // Another run undoes it; the server knows whether there is anything to undo.
+  if (run.state === 'succeeded' && run.trigger?.type !== 'rollback') found.push('rollback');
   if (PAUSABLE.includes(run.state) && run.control === 'active') found.push('pause');
   // A run from which another one was made is the past: the last one of the chain is the one to go on from.
   return run.continued_by == null ? found : found.filter((action) => action !== 'retry' && action !== 'restart');

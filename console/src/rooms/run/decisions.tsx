@@ -2,6 +2,7 @@
 
 import { useQuery } from '@tanstack/react-query';
 import type { Schema } from '../../api/client';
+import { useMay } from '../../api/session';
 import { Facts } from '../../parts/facts';
 import { JsonView } from '../../parts/json';
 import { Ago, Id, Text } from '../../parts/text';
@@ -31,6 +32,7 @@ export function Decisions({ run, position }: { run: string; position: number }) 
 }
 
 function DecisionCard({ run, of }: { run: string; of: Decision }) {
+  const defines = useMay('define');
   const answer = answerOf(of.answer);
   const shadow = answerOf(of.shadow).verdict;
   return (
@@ -55,7 +57,7 @@ function DecisionCard({ run, of }: { run: string; of: Decision }) {
             ['Attempt', of.attempt],
             ['Rules', <code title={of.bundle}>{of.bundle.slice(0, 12)}…</code>],
             ['Evaluator', <Text of={of.evaluator} />],
-            ['Try it', <Link to={`/policy?tab=playground&run=${run}&decision=${of.decision}`}>Ask again in the playground</Link>],
+            ...(defines ? ([['Try it', <Link to={`/policy?tab=playground&run=${run}&decision=${of.decision}`}>Ask again in the playground</Link>]] as [string, React.ReactNode][]) : []),
           ]}
         />
         <h4>What the policy was told</h4>

@@ -77,11 +77,12 @@ function Events({ events, steps }: { events: RunEvent[]; steps: Step[] }) {
 }
 
 /** Who or what caused an event, and what else was said about it. */
-function By({ context: { person, initiator, metadata } }: { context: RunEvent['context'] }) {
+function By({ context: { person, initiator, reason, metadata } }: { context: RunEvent['context'] }) {
   return (
     <>
       <Text of={person ?? initiator} />
       {person != null && initiator !== 'user' && <> · {initiator}</>}
+      {reason != null && <>: <Text of={reason} /></>}
       {metadata != null && (
         <details>
           <summary>Context</summary>

@@ -71,6 +71,8 @@ function Cancel({ run, close }: Props) {
 function Rollback({ run, steps, close }: Props) {
   const direct = useDirective(run);
   const [from, setFrom] = useState('');
+  const [key] = useState(intention);
+  const over = isOver(run.state);
   const done = steps.filter((step) => step.kind !== 'rollback' && UNDOABLE.includes(step.state));
   return (
     <FormDialog
@@ -78,9 +80,13 @@ function Rollback({ run, steps, close }: Props) {
       verb="Roll back"
       danger
       close={close}
-      act={(form) => direct(api.POST('/api/v1/runs/{run}/rollback', { ...of(run), body: { reason: text(form, 'reason'), step: from === '' ? null : from } }), 'What the run did is being undone.')}
+      act={(form) => direct(api.POST('/api/v1/runs/{run}/rollback', { ...of(run), headers: key, body: { reason: text(form, 'reason'), step: from === '' ? null : from } }), 'What the run did is being undone.')}
     >
-      <p>What the run has done is undone, the newest first, then the run ends.</p>
+      <p>
+        {over
+          ? 'This run stays as it is. A new one undoes what it has done, the newest first. The policy judges each step of that, and may ask people.'
+          : 'What the run has done is undone, the newest first, then the run ends.'}
+      </p>
       {done.length > 1 && (
         <Select label="How far back" value={from} onChange={(event) => setFrom(event.target.value)}>
           <option value="">Everything</option>

@@ -69,8 +69,8 @@ export function useEventsQuery(run: string) {
     queryFn: async () => {
       let events = queries.getQueryData<RunEvent[]>(queryKey) ?? [];
       while (events.length < EVENTS_MAX) {
-        const since = events.at(-1)?.seq ?? 0;
-        const query = { since, limit: EVENTS_PAGE };
+        const last = events.at(-1)?.seq ?? 0;
+        const query = { last_event_id: String(last), limit: EVENTS_PAGE };
         const page = await must(api.GET('/api/v1/runs/{run}/events', { params: { path: { run }, query } }));
         if (page.events.length === 0) break;
         events = [...events, ...page.events.map(read)];

@@ -92,14 +92,14 @@ async fn vote(
     let [only] = which.which.as_slice() else {
         return vote_on_each(client, printer, which, sure, approve, notes).await;
     };
-    let shown = open(client, only).await?;
+    let shown = open(client, only, approve).await?;
     if !sure.yes {
         printer.note(&show::card(&shown, printer.paint));
     }
     confirm(sure.yes, if approve { "Approve this?" } else { "Reject this?" })?;
-    let (digest, on_behalf_of) = (sure.digest.unwrap_or(shown.digest), sure.on_behalf_of);
+    let (digest, on_behalf_of) = (sure.digest.unwrap_or_else(|| shown.digest.clone()), sure.on_behalf_of);
     let body = CastVote { approve, digest, notes, on_behalf_of };
-    let voted: Voted = client.post(fill(path::VOTE, &[("approval", &shown.approval)]), &body).send().await?;
+    let voted = cast(client, &shown, &body).await?;
     printer.show(&voted, |paint| said(&voted, paint))
 }
 
@@ -117,7 +117,7 @@ async fn vote_on_each(
     }
     let mut found = Vec::with_capacity(which.which.len());
     for name in &which.which {
-        let shown = open(client, name).await;
+        let shown = open(client, name, approve).await;
         if let (false, Ok(shown)) = (sure.yes, &shown) {
             printer.note(&show::card(shown, printer.paint));
         }
@@ -130,10 +130,9 @@ async fn vote_on_each(
     let mut answers = Vec::with_capacity(found.len());
     for (name, shown) in found {
         let voted = match shown {
-            Ok(ApprovalView { approval, digest, .. }) => {
-                let body = CastVote { approve, digest, notes: notes.clone(), on_behalf_of: sure.on_behalf_of.clone() };
-                let call = client.post(fill(path::VOTE, &[("approval", &approval)]), &body);
-                call.send::<Voted>().await.map_err(anyhow::Error::from)
+            Ok(shown) => {
+                let (digest, on_behalf_of) = (shown.digest.clone(), sure.on_behalf_of.clone());
+                cast(client, &shown, &CastVote { approve, digest, notes: notes.clone(), on_behalf_of }).await
             }
             Err(error) => Err(error),
         };
@@ -162,13 +161,23 @@ async fn vote_on_each(
     }
 }
 
-/// The approval that is meant, if somebody can still vote on it.
-async fn open(client: &Client, name: &str) -> anyhow::Result<ApprovalView> {
+/// The approval that is meant, if somebody can still vote on it, or may have decided so before: whoever did not get their
+/// answer asks once more.
+async fn open(client: &Client, name: &str, approve: bool) -> anyhow::Result<ApprovalView> {
     let shown = find::approval(client, name).await?;
-    if shown.state != ApprovalState::Requested {
+    let is_open = shown.state == ApprovalState::Requested;
+    if !is_open && !shown.votes.iter().any(|vote| vote.approve == approve) {
         return Err(Ended::saying(Exit::Refused, over(&shown)));
     }
     Ok(shown)
+}
+
+/// Votes. The server knows whether it is the same person's word once more, and answers as it did the first time.
+async fn cast(client: &Client, shown: &ApprovalView, body: &CastVote) -> anyhow::Result<Voted> {
+    let voted = client.post(fill(path::VOTE, &[("approval", &shown.approval)]), body).send::<Voted>().await;
+    voted.map_err(|error| {
+        if shown.state == ApprovalState::Requested { error.into() } else { Ended::saying(Exit::Refused, over(shown)) }
+    })
 }
 
 /// Where approval and run stand.

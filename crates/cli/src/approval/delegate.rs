@@ -13,6 +13,7 @@ use reqwest::Method;
 use crate::client::{Client, fill};
 use crate::identity::key::millis;
 use crate::output::confirm::ConfirmArgs;
+use crate::output::layouts;
 use crate::output::paint::Tone;
 use crate::output::table::{Cell, Table};
 use crate::output::{Printer, span};
@@ -94,8 +95,7 @@ pub async fn list(client: &Client, printer: Printer, args: DelegationsArgs) -> a
 
 fn table(delegations: &[DelegationView]) -> Table {
     let now = span::now();
-    let mut table =
-        Table::new(["DELEGATION", "WHOSE", "WHO DECIDES", "STATE", "FROM", "UNTIL", "REASON"]).dispensable([6, 4]);
+    let mut table = Table::of(&layouts::DELEGATIONS);
     for delegation in delegations {
         let state = match delegation {
             DelegationView { revoked_at: Some(_), .. } => Cell::toned(Tone::Dim, "revoked"),

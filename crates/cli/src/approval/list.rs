@@ -14,6 +14,7 @@ use interlock_protocol::identity::limits;
 use crate::client::Client;
 use crate::identity::key::millis;
 use crate::output::exit::{Ended, Exit};
+use crate::output::layouts;
 use crate::output::paint::Tone;
 use crate::output::table::{Cell, Table};
 use crate::output::{Format, Printer, say, span};
@@ -141,22 +142,7 @@ async fn watch(client: &Client, printer: Printer, args: &ListApprovalsArgs) -> a
 
 fn table(approvals: &[ApprovalView]) -> Table {
     let now = span::now();
-    let mut table = Table::new([
-        "APPROVAL",
-        "WORKFLOW",
-        "SUBJECT",
-        "QUESTION",
-        "STATE",
-        "VOTES",
-        "YOURS",
-        "DUE",
-        "EXPIRES",
-        "ASKED",
-        "APPROVERS",
-        "RUN",
-    ])
-    .with_ids([0, 11])
-    .dispensable([11, 10, 9, 8, 4, 1]);
+    let mut table = Table::of(&layouts::APPROVALS);
     for approval in approvals {
         let yes = approval.votes.iter().filter(|vote| vote.approve).count();
         let groups = if approval.approvers.is_empty() { "anybody".to_owned() } else { approval.approvers.join(", ") };

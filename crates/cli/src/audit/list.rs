@@ -6,6 +6,7 @@ use interlock_evidence::export::LoggedEntry;
 use interlock_protocol::audit::{AuditPageView, path};
 
 use crate::client::ClientArgs;
+use crate::output::layouts;
 use crate::output::span;
 use crate::output::table::{Cell, Table};
 
@@ -36,7 +37,7 @@ pub async fn run(client: &ClientArgs, args: AuditListArgs) -> anyhow::Result<()>
         entries.push(entry.decode()?);
     }
     let table = |_| {
-        let mut table = Table::new(["ENTRY", "WHEN", "WHAT", "BY", "ABOUT"]);
+        let mut table = Table::of(&layouts::AUDIT);
         for logged in &entries {
             let body = &logged.entry.body;
             let actor = logged.opened.as_ref().and_then(|opened| opened.actor.clone());

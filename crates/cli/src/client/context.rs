@@ -7,6 +7,7 @@ use crate::client::contexts::{self, Context, Contexts};
 use crate::client::local;
 use crate::client::target::{TargetArgs, address};
 use crate::output::confirm::ConfirmArgs;
+use crate::output::layouts;
 use crate::output::paint::Tone;
 use crate::output::table::{Cell, Table};
 use crate::output::{OutputArgs, Printer};
@@ -109,7 +110,7 @@ fn list(printer: Printer) -> anyhow::Result<()> {
         }));
     }
     let table = |_| {
-        let mut table = Table::new(["", "NAME", "SERVER", "CREDENTIAL"]);
+        let mut table = Table::of(&layouts::CONTEXTS);
         for context in &shown {
             let mark = if context.current { Cell::toned(Tone::Good, "*") } else { Cell::new("") };
             table.row([

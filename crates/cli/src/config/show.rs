@@ -11,6 +11,7 @@ use super::known::{self, Known};
 use super::{Layered, parse};
 use crate::output::Printer;
 use crate::output::exit::{Ended, Exit};
+use crate::output::layouts;
 use crate::output::paint::Tone;
 use crate::output::table::{Cell, Table};
 
@@ -58,7 +59,7 @@ pub fn run(printer: Printer, line: Vec<OsString>) -> anyhow::Result<()> {
     printer.note(&file.as_ref().map_or_else(|| none.to_owned(), |file| format!("The config file is {file}.")));
     let report = ConfigReport { command, file, settings };
     let table = |_| {
-        let mut table = Table::new(["SETTING", "VALUE", "FROM"]);
+        let mut table = Table::of(&layouts::CONFIG);
         for shown in &report.settings {
             let from = match (&shown.place, shown.from) {
                 (Some(place), _) => Cell::new(place),

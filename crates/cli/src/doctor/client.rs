@@ -6,6 +6,7 @@ use std::time::Duration;
 use clap::{Command, CommandFactory};
 use interlock_core::text::nearest::nearest;
 use interlock_protocol::health::Health;
+use interlock_protocol::problem::Problem;
 use interlock_protocol::runs::path;
 
 use super::Finding;
@@ -79,14 +80,23 @@ pub async fn server(args: &TargetArgs) -> Vec<Finding> {
         }
     };
     let mut findings = Vec::new();
-    findings.push(if response.status().is_success() {
+    findings.extend(skew(&response));
+    let status = response.status();
+    let body = response.bytes().await.unwrap_or_default();
+    findings.push(if status.is_success() {
         Finding::ok("server", format!("{server} is ready ({from})"))
     } else {
-        let found = format!("{server} answers {}: it is not ready", response.status());
-        Finding::problem("server", found, "look into the server's log; its database may be away")
+        let why = serde_json::from_slice::<Problem>(&body).map(|problem| problem.detail).unwrap_or_default();
+        let fix = match () {
+            () if why.contains("disk is full") => {
+                "free some space on the disk of the database; the server goes on by itself"
+            }
+            () if why.contains("restart") => "restart the server",
+            () => "look into the server's log; its database may be away",
+        };
+        Finding::problem("server", format!("{server} answers {status}, it is not ready: {why}"), fix)
     });
-    findings.extend(skew(&response));
-    if let Ok(Health { problems, .. }) = response.json().await {
+    if let Ok(Health { problems, .. }) = serde_json::from_slice(&body) {
         let fix = "look into the server's log, and run interlock db check";
         findings.extend(problems.into_iter().map(|problem| Finding::warning("server", problem, fix)));
     }

@@ -9,6 +9,7 @@ use interlock_protocol::changes::{ChangeList, ChangeView, DecideChange, path};
 use interlock_protocol::identity::limits;
 
 use crate::client::{Client, ClientArgs, fill};
+use crate::output::layouts;
 use crate::output::paint::Tone;
 use crate::output::table::{Cell, Table};
 use crate::output::{Printer, span};
@@ -101,7 +102,7 @@ async fn list(client: &Client, printer: Printer, all: bool) -> anyhow::Result<()
 }
 
 fn table(changes: &[ChangeView]) -> Table {
-    let mut table = Table::new(["CHANGE", "STATE", "WHAT", "ASKED BY", "ASKED", "UNTIL"]).dispensable([5, 4]);
+    let mut table = Table::of(&layouts::CHANGES);
     for change in changes {
         table.row([
             Cell::new(change.change.to_string()),

@@ -9,6 +9,7 @@ use serde::Serialize;
 
 use crate::client::{Client, ClientArgs, fill};
 use crate::output::Printer;
+use crate::output::layouts;
 use crate::output::paint::Tone;
 use crate::output::table::{Cell, Table};
 
@@ -64,7 +65,7 @@ async fn set(client: &Client, printer: Printer, me: &Me, (flag, on): (&str, bool
 fn list(printer: Printer, on: &[String]) -> anyhow::Result<()> {
     let flags: Vec<Flag> = FLAGS.iter().map(|flag| Flag { flag, on: on.iter().any(|name| name == flag) }).collect();
     let table = || {
-        let mut table = Table::new(["FLAG", "STATE"]);
+        let mut table = Table::of(&layouts::FLAGS);
         for Flag { flag, on } in &flags {
             let state = if *on { Cell::toned(Tone::Good, "on") } else { Cell::toned(Tone::Dim, "off") };
             table.row([Cell::new(*flag), state]);

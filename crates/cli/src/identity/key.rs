@@ -18,6 +18,7 @@ use reqwest::Method;
 use crate::client::{Client, ClientArgs, fill};
 use crate::output::confirm::ConfirmArgs;
 use crate::output::exit::{Ended, Exit};
+use crate::output::layouts;
 use crate::output::paint::Tone;
 use crate::output::table::{Cell, Table};
 use crate::output::{Printer, span};
@@ -173,7 +174,7 @@ async fn list(client: &Client, printer: Printer) -> anyhow::Result<()> {
     let keys = all(client).await?;
     let now = span::now();
     let table = |_| {
-        let mut table = Table::new(["KEY", "NAME", "BEGINS", "ROLES", "STATE", "LAST USED"]).dispensable([2, 5, 0]);
+        let mut table = Table::of(&layouts::KEYS);
         for key in &keys {
             let over = key.expires_at.is_some_and(|at| at <= now);
             let state = match (key.revoked_at, over) {

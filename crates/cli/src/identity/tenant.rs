@@ -9,6 +9,7 @@ use reqwest::Method;
 use crate::client::{Client, ClientArgs, fill};
 use crate::output::Printer;
 use crate::output::exit::{Ended, Exit};
+use crate::output::layouts;
 use crate::output::paint::Tone;
 use crate::output::table::{Cell, Table};
 
@@ -141,7 +142,7 @@ async fn find(client: &Client, named: &str) -> anyhow::Result<TenantView> {
 
 fn table(tenants: &[TenantView]) -> Table {
     let count = |limit: Option<u32>| Cell::or_dash(limit.map(|limit| limit.to_string()));
-    let mut table = Table::new(["TENANT", "NAME", "CONCURRENCY", "RUNS/MIN", "WEIGHT", "STATE"]).dispensable([4, 3, 0]);
+    let mut table = Table::of(&layouts::TENANTS);
     for tenant in tenants {
         let state = match tenant.disabled_at {
             Some(_) => Cell::toned(Tone::Bad, "disabled"),

@@ -11,6 +11,7 @@ use reqwest::Method;
 use crate::client::{Client, ClientArgs, fill};
 use crate::identity::login;
 use crate::output::exit::{Ended, Exit};
+use crate::output::layouts;
 use crate::output::paint::Tone;
 use crate::output::table::{Cell, Table};
 use crate::output::{Printer, span};
@@ -157,7 +158,7 @@ fn words(user: &UserView) -> impl FnOnce(crate::output::paint::Paint) -> String 
 
 fn table(users: &[UserView]) -> Table {
     let now = span::now();
-    let mut table = Table::new(["USER", "NAME", "ROLES", "GROUPS", "STATE", "LAST SIGN-IN"]).dispensable([0, 5, 3]);
+    let mut table = Table::of(&layouts::USERS);
     for user in users {
         let state = match user.disabled_at {
             Some(_) => Cell::toned(Tone::Bad, "disabled"),

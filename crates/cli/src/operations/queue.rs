@@ -5,6 +5,7 @@ use interlock_core::time::Timestamp;
 use interlock_protocol::operations::{QueueList, QueueView, path};
 
 use crate::client::ClientArgs;
+use crate::output::layouts;
 use crate::output::paint::Tone;
 use crate::output::span;
 use crate::output::table::{Cell, Table};
@@ -31,7 +32,7 @@ pub async fn run(args: QueueArgs) -> anyhow::Result<()> {
 }
 
 pub fn table(queues: &[QueueView], now: Timestamp) -> Table {
-    let mut table = Table::new(["QUEUE", "READY", "OLDEST", "LATER", "RUNNING", "WORKERS"]).dispensable([3]);
+    let mut table = Table::of(&layouts::QUEUES);
     for queue in queues {
         let unserved = queue.workers == 0 && queue.ready > 0;
         table.row([

@@ -10,6 +10,7 @@ use interlock_protocol::operations::{StatusView, path};
 use super::queue;
 use crate::client::{Client, ClientArgs};
 use crate::output::exit::{Ended, Exit};
+use crate::output::layouts;
 use crate::output::paint::{Paint, Tone, run_tone};
 use crate::output::table::{Cell, Table, cut};
 use crate::output::{Format, Printer, say, span};
@@ -122,8 +123,7 @@ fn heading(text: &mut String, paint: Paint, words: &str) {
 }
 
 fn approvals(status: &StatusView) -> Table {
-    let mut table = Table::new(["APPROVAL", "RUN", "VOTES", "ASKED", "EXPIRES", "QUESTION"]).with_ids([0, 1]);
-    table = table.dispensable([1, 3]);
+    let mut table = Table::of(&layouts::STATUS_APPROVALS);
     for open in &status.approvals {
         table.row([
             Cell::new(open.approval.to_string()),
@@ -138,8 +138,7 @@ fn approvals(status: &StatusView) -> Table {
 }
 
 fn endpoints(status: &StatusView) -> Table {
-    let mut table = Table::new(["ENDPOINT", "URL", "STATE", "FAILING", "BEHIND", "NOTE"]).with_ids([0]);
-    table = table.dispensable([5, 4]);
+    let mut table = Table::of(&layouts::STATUS_ENDPOINTS);
     for endpoint in &status.endpoints {
         table.row([
             Cell::new(endpoint.endpoint_id.to_string()),

@@ -7,6 +7,7 @@
 pub mod confirm;
 pub mod document;
 pub mod exit;
+pub mod layouts;
 pub mod paint;
 pub mod span;
 pub mod table;

@@ -3,6 +3,7 @@
 use interlock_core::text::visible::visible;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
+use super::layouts::Layout;
 use super::paint::{Paint, Tone};
 
 const GAP: &str = "  ";
@@ -37,12 +38,14 @@ impl<T: AsRef<str>> From<T> for Cell {
 
 #[derive(Debug, Clone)]
 pub struct Table {
-    header: Vec<&'static str>,
+    header: &'static [&'static str],
     rows: Vec<Vec<Cell>>,
     /// Columns of ids, whose last characters are enough to name them.
-    ids: Vec<usize>,
+    ids: &'static [usize],
+    /// Columns that are never cut.
+    whole: &'static [usize],
     /// Columns that can be done without, the least useful first.
-    dispensable: Vec<usize>,
+    dispensable: &'static [usize],
 }
 
 /// How much of an id is shown where there is little room. Commands take it for the whole id.
@@ -51,22 +54,9 @@ const ID_CHARS_SHOWN: usize = 8;
 const COLUMN_MIN: usize = 10;
 
 impl Table {
-    pub fn new(header: impl Into<Vec<&'static str>>) -> Self {
-        Self { header: header.into(), rows: Vec::new(), ids: Vec::new(), dispensable: Vec::new() }
-    }
-
-    /// Names columns of ids: they are shortened first where there is little room.
-    #[must_use]
-    pub fn with_ids(mut self, columns: impl Into<Vec<usize>>) -> Self {
-        self.ids = columns.into();
-        self
-    }
-
-    /// Names columns that are left out where there is little room, the least useful first.
-    #[must_use]
-    pub fn dispensable(mut self, columns: impl Into<Vec<usize>>) -> Self {
-        self.dispensable = columns.into();
-        self
+    pub fn of(layout: &Layout) -> Self {
+        let Layout { header, ids, whole, dispensable } = *layout;
+        Self { header, rows: Vec::new(), ids, whole, dispensable }
     }
 
     pub fn row(&mut self, cells: impl Into<Vec<Cell>>) {
@@ -90,7 +80,7 @@ impl Table {
             }
         }
         let mut kept: Vec<usize> = (0..self.header.len()).collect();
-        for column in &self.dispensable {
+        for column in self.dispensable {
             let all = widths(&rows);
             if total(&kept.iter().map(|column| all[*column]).collect::<Vec<_>>()) <= width {
                 break;
@@ -99,7 +89,8 @@ impl Table {
         }
         let rows: Vec<Vec<Cell>> =
             rows.into_iter().map(|row| kept.iter().map(|column| row[*column].clone()).collect()).collect();
-        let widths = squeezed(widths(&rows), width);
+        let whole: Vec<bool> = kept.iter().map(|column| self.whole.contains(column)).collect();
+        let widths = squeezed(widths(&rows), &whole, width);
         rows.iter().map(|row| line(row, &widths, paint, width)).collect()
     }
 }
@@ -115,10 +106,10 @@ fn total(widths: &[usize]) -> usize {
 }
 
 /// Takes from the widest column until all fit, or none can give any more.
-fn squeezed(mut widths: Vec<usize>, width: usize) -> Vec<usize> {
+fn squeezed(mut widths: Vec<usize>, whole: &[bool], width: usize) -> Vec<usize> {
     while total(&widths) > width {
-        let Some(widest) = (0..widths.len()).filter(|column| widths[*column] > COLUMN_MIN).max_by_key(|c| widths[*c])
-        else {
+        let can_give = |column: &usize| widths[*column] > COLUMN_MIN && !whole[*column];
+        let Some(widest) = (0..widths.len()).filter(can_give).max_by_key(|column| widths[*column]) else {
             break;
         };
         widths[widest] -= 1;
@@ -182,9 +173,13 @@ pub fn cut(text: &str, width: usize) -> String {
 mod tests {
     use super::*;
 
+    const fn plain(header: &'static [&'static str]) -> Layout {
+        Layout { header, ids: &[], whole: &[], dispensable: &[] }
+    }
+
     #[test]
     fn columns_line_up_and_foreign_text_cannot_break_out() {
-        let mut table = Table::new(["NAME", "STATE", "NOTE"]);
+        let mut table = Table::of(&plain(&["NAME", "STATE", "NOTE"]));
         table.row(["日本".into(), Cell::toned(Tone::Good, "succeeded"), "a\u{1b}[2J".into()]);
         table.row(["order-1".into(), "failed".into(), Cell::or_dash(None::<&str>)]);
         let text = table.render(Paint::OFF, usize::MAX);
@@ -193,7 +188,7 @@ mod tests {
 
     #[test]
     fn a_narrow_terminal_cuts_the_end_of_a_line() {
-        let mut table = Table::new(["A", "B"]);
+        let mut table = Table::of(&plain(&["A", "B"]));
         table.row(["one".into(), "a long story".into()]);
         assert_eq!(table.render(Paint::OFF, 12), "A    B\none  a long…\n");
         assert_eq!(cut("abc", 3), "abc");
@@ -204,8 +199,7 @@ mod tests {
     }
 
     fn runs() -> Table {
-        let mut table =
-            Table::new(["RUN", "WORKFLOW", "SUBJECT", "STATE", "STARTED", "TOOK"]).with_ids([0]).dispensable([5, 4]);
+        let mut table = Table::of(&super::super::layouts::RUNS);
         for (end, subject) in [("a1b2c3d4", "order-41931"), ("99887766", "a customer who has a very long name indeed")]
         {
             table.row([
@@ -237,7 +231,7 @@ mod tests {
 
     #[test]
     fn colours_take_no_room() {
-        let mut table = Table::new(["A", "B"]);
+        let mut table = Table::of(&plain(&["A", "B"]));
         table.row([Cell::toned(Tone::Bad, "x"), "y".into()]);
         assert_eq!(table.render(Paint::ON, 80).lines().nth(1), Some("\x1b[31mx\x1b[0m  y"));
     }

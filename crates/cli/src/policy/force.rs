@@ -16,6 +16,7 @@ use super::sources;
 use crate::client::Client;
 use crate::output::confirm::ConfirmArgs;
 use crate::output::exit::{Ended, Exit};
+use crate::output::layouts;
 use crate::output::table::{Cell, Table};
 use crate::output::{Printer, span};
 
@@ -99,7 +100,7 @@ pub async fn versions(client: &Client, printer: Printer) -> anyhow::Result<()> {
         }
     }
     let table = |_| {
-        let mut table = Table::new(["VERSION", "HASH", "MADE", "BY", "NOTE"]);
+        let mut table = Table::of(&layouts::POLICY_VERSIONS);
         for one in &versions {
             table.row([
                 Cell::new(one.version.to_string()),

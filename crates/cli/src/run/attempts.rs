@@ -6,6 +6,7 @@ use interlock_protocol::runs::{AttemptList, AttemptOutcome, AttemptView, path};
 
 use super::{RunArg, find};
 use crate::client::{Client, fill};
+use crate::output::layouts;
 use crate::output::paint::Tone;
 use crate::output::table::{Cell, Table};
 use crate::output::{Printer, span};
@@ -23,8 +24,7 @@ pub async fn run(client: &Client, printer: Printer, args: AttemptsArgs) -> anyho
 }
 
 fn table(attempts: &[AttemptView], now: Timestamp) -> Table {
-    let mut table =
-        Table::new(["STEP", "TRY", "WORKER", "STARTED", "TOOK", "OUTCOME", "ERROR"]).with_ids([2]).dispensable([3, 4]);
+    let mut table = Table::of(&layouts::ATTEMPTS);
     for attempt in attempts {
         let took = attempt.ended_at.unwrap_or(now).since(attempt.started_at);
         let (tone, words) = words(attempt.outcome);

@@ -16,6 +16,7 @@ use serde::Serialize;
 use crate::client::{Client, ClientArgs, fill};
 use crate::output::confirm::confirm;
 use crate::output::exit::{Ended, Exit};
+use crate::output::layouts;
 use crate::output::paint::{Paint, Tone};
 use crate::output::table::{Cell, Table};
 use crate::output::{Printer, span};
@@ -200,7 +201,7 @@ fn page(told: &JobReport, printer: Printer, paint: Paint) -> String {
         job.failed
     );
     if !failures.is_empty() {
-        let mut table = Table::new(["RUN", "CODE", "WHY"]).with_ids([0]);
+        let mut table = Table::of(&layouts::BULK_FAILURES);
         for failure in failures {
             table.row([
                 Cell::new(failure.run_id.to_string()),
@@ -218,8 +219,7 @@ async fn list(client: &Client, printer: Printer) -> anyhow::Result<()> {
     let list: BulkList = client.get(path::BULK).send().await?;
     let now = span::now();
     let table = |_| {
-        let mut table = Table::new(["JOB", "ACTION", "RUNS", "DONE", "FAILED", "STATE", "STARTED", "REASON"])
-            .dispensable([7, 6, 3]);
+        let mut table = Table::of(&layouts::BULK_JOBS);
         for job in &list.jobs {
             let state = if job.finished { Cell::toned(Tone::Dim, "finished") } else { Cell::new("under way") };
             table.row([

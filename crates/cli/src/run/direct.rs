@@ -133,8 +133,13 @@ pub async fn roll_back(client: &Client, printer: Printer, args: RollbackArgs) ->
         step.as_ref().map_or_else(|| "everything".to_owned(), |step| format!("step `{step}` and what came after"));
     confirm(yes, &format!("Undo {what} in {run}?"))?;
     let body = RollBackRun { step: step.map(StepRef::Key), reason: reason.unwrap_or_default() };
-    let directed = client.post(fill(path::ROLLBACK, &[("run", &run)]), &body).send().await?;
-    finish(client, printer, &directed, wait, RunState::Failed).await
+    let directed: Directed = client.post(fill(path::ROLLBACK, &[("run", &run)]), &body).send().await?;
+    // A run that is undone ends as failed; one that was made to undo another has done its work.
+    let wanted = match directed {
+        Directed::Stands(_) => RunState::Failed,
+        Directed::Succeeded(_) => RunState::Succeeded,
+    };
+    finish(client, printer, &directed, wait, wanted).await
 }
 
 fn previewed(found: &RollbackPreview) -> String {

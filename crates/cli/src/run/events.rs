@@ -4,9 +4,8 @@ use clap::Args;
 use interlock_core::ids::RunId;
 use interlock_core::text::visible::visible;
 use interlock_core::time::Timestamp;
-use interlock_protocol::executions::{self, ExecutionEvents};
-use interlock_protocol::live::{FeedPage, path};
-use interlock_protocol::runs;
+use interlock_protocol::live::{Cursor, FeedPage, path};
+use interlock_protocol::runs::{self, EventList};
 
 use super::filter::when;
 use super::show;
@@ -79,7 +78,7 @@ async fn of_all(client: &Client, since: Option<Timestamp>, limit: usize) -> anyh
         let count = (limit - events.len()).min(runs::limits::PAGE_MAX);
         let call = client.get(path::FEED).query("order", Some("newest")).query("from", since.map(|at| at.0));
         let page: FeedPage = call.query("before", before).query("limit", Some(count)).send().await?;
-        events.extend(page.events.into_iter().filter_map(Happened::from_envelope));
+        events.extend(page.events.into_iter().filter_map(Happened::from_view));
         before = page.next_before;
         if before.is_none() {
             break;
@@ -95,9 +94,9 @@ async fn of_run(client: &Client, run: RunId, since: Option<Timestamp>, limit: us
     let mut after = newest.saturating_sub(limit as u64);
     let mut events: Vec<Happened> = Vec::new();
     while after < newest {
-        let path = fill(executions::path::EVENTS, &[("session_id", &run)]);
-        let page: ExecutionEvents = client.get(path).query("since", Some(after)).send().await?;
-        let fresh: Vec<_> = page.events.into_iter().filter_map(Happened::from_envelope).collect();
+        let path = fill(runs::path::EVENTS, &[("run", &run)]);
+        let page: EventList = client.get(path).query("last_event_id", Some(after)).send().await?;
+        let fresh: Vec<_> = page.events.into_iter().filter_map(Happened::from_view).collect();
         let Some(last) = fresh.last() else { break };
         after = last.cursor;
         events.extend(fresh);
@@ -112,8 +111,9 @@ async fn of_run(client: &Client, run: RunId, since: Option<Timestamp>, limit: us
 async fn cursor_at(client: &Client, since: Timestamp) -> anyhow::Result<u64> {
     let call = client.get(path::FEED).query("from", Some(since.0)).query("limit", Some(1));
     let page: FeedPage = call.send().await?;
-    let first = page.events.into_iter().find_map(Happened::from_envelope);
-    Ok(first.map_or(page.next_since, |event| event.cursor.saturating_sub(1)))
+    let first = page.events.into_iter().find_map(Happened::from_view);
+    let last = page.last_event_id.parse::<Cursor>().map_or(0, |cursor| cursor.seq);
+    Ok(first.map_or(last, |event| event.cursor.saturating_sub(1)))
 }
 
 async fn stay(printer: Printer, mut follow: Follow, since: Option<Timestamp>) -> anyhow::Result<()> {

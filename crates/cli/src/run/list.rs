@@ -7,6 +7,7 @@ use interlock_protocol::runs::{RunList, RunView, States, limits, path};
 
 use super::filter::{self, FilterArgs};
 use crate::client::Client;
+use crate::output::layouts;
 use crate::output::paint::{Paint, run_tone};
 use crate::output::table::{Cell, Table};
 use crate::output::{Printer, span};
@@ -75,8 +76,7 @@ pub fn state_words(state: RunState, detail: Option<Detail>, reason: Option<Reaso
 
 pub fn table(runs: &[RunView], _: Paint) -> Table {
     let now = span::now();
-    let mut table =
-        Table::new(["RUN", "WORKFLOW", "SUBJECT", "STATE", "STARTED", "TOOK"]).with_ids([0]).dispensable([5, 4]);
+    let mut table = Table::of(&layouts::RUNS);
     for run in runs {
         let state = state_words(run.state, run.detail, run.reason);
         table.row([

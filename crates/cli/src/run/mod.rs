@@ -7,6 +7,7 @@ pub mod direct;
 pub mod events;
 pub mod filter;
 pub mod find;
+mod label;
 pub mod list;
 mod logs;
 mod receipts;
@@ -59,6 +60,8 @@ enum RunVerb {
     Restart(direct::RestartArgs),
     /// Undo what a run has done, newest first; from a step on, or everything.
     Rollback(direct::RollbackArgs),
+    /// Change the labels of a run that has ended.
+    Label(label::LabelArgs),
     /// Say what became of an effect in doubt.
     Resolve(resolve::ResolveArgs),
     /// Send a signal to a run that waits for one.
@@ -95,6 +98,7 @@ pub async fn run(args: RunArgs) -> anyhow::Result<()> {
         RunVerb::Skip(args) => direct::skip(&client, printer, args).await,
         RunVerb::Restart(args) => direct::restart(&client, printer, args).await,
         RunVerb::Rollback(args) => direct::roll_back(&client, printer, args).await,
+        RunVerb::Label(args) => label::run(&client, printer, args).await,
         RunVerb::Resolve(args) => resolve::run(&client, printer, args).await,
         RunVerb::Signal(args) => signal::run(&client, printer, args).await,
         RunVerb::Attempts(args) => attempts::run(&client, printer, args).await,

@@ -7,6 +7,7 @@ use interlock_protocol::runs::{ReceiptList, StepView, path};
 
 use super::{RunArg, find, show};
 use crate::client::{Client, fill};
+use crate::output::layouts;
 use crate::output::paint::Tone;
 use crate::output::table::{Cell, Table};
 use crate::output::{Printer, span};
@@ -25,9 +26,7 @@ pub async fn run(client: &Client, printer: Printer, args: ReceiptsArgs) -> anyho
 }
 
 fn table(receipts: &[Receipt], steps: &[StepView]) -> Table {
-    let mut table = Table::new(["STEP", "TRY", "EFFECT", "STATE", "ASKED", "ANSWERED", "KEY", "RECEIPT"])
-        .with_ids([7])
-        .dispensable([7, 5, 4]);
+    let mut table = Table::of(&layouts::RECEIPTS);
     for receipt in receipts {
         let step = steps.iter().find(|step| step.position == receipt.position).map(|step| step.key.as_str());
         let late = if receipt.late { " (late)" } else { "" };

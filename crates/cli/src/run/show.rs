@@ -5,6 +5,7 @@ use std::fmt::Write;
 use clap::Args;
 use interlock_core::ids::RunId;
 use interlock_core::json::Json;
+use interlock_core::run::UNDO_TRIGGER;
 use interlock_core::run::metrics::RunMetrics;
 use interlock_core::state::StepState;
 use interlock_core::text::visible::visible;
@@ -16,6 +17,7 @@ use serde::Serialize;
 use super::RunArg;
 use super::list::state_words;
 use crate::client::{Client, fill};
+use crate::output::layouts;
 use crate::output::paint::{Paint, run_tone, step_tone};
 use crate::output::table::{Cell, Table, cut};
 use crate::output::terminal;
@@ -140,6 +142,9 @@ fn page(shown: &ShownRun, now: Timestamp, paint: Paint, width: usize) -> String 
     if let Some(spent) = run.spent_micros {
         line("spent", format!("{}", spent as f64 / 1e6));
     }
+    if let (Some(input), Some(output)) = (run.input_tokens, run.output_tokens) {
+        line("tokens", format!("{input} in, {output} out"));
+    }
     if let Some(cancellation) = &run.cancellation {
         line("canceled", by(cancellation));
     }
@@ -156,7 +161,8 @@ fn page(shown: &ShownRun, now: Timestamp, paint: Paint, width: usize) -> String 
         line("undone", steps.join(", "));
     }
     if let Some(from) = run.resumed_from {
-        line("continues", from.to_string());
+        let word = if run.trigger.kind == UNDO_TRIGGER { "undoes" } else { "continues" };
+        line(word, from.to_string());
     }
     if let Some(by) = run.continued_by {
         line("continued by", by.to_string());
@@ -190,7 +196,7 @@ fn bars(steps: &[StepView], run: &RunView, now: Timestamp, paint: Paint, width: 
     let begin = run.created_at;
     let end = run.finished_at.unwrap_or(now);
     let whole = end.since(begin).0.max(1);
-    let mut table = Table::new(["", "STEP", "KIND", "STATE", "TRIES", "TOOK", ""]).dispensable([6, 2]);
+    let mut table = Table::of(&layouts::STEPS);
     let taken = |step: &StepView| {
         let finished = step.finished_at.or((!step.state.is_finished()).then_some(end));
         step.started_at.zip(finished).map(|(from, to)| (from, to.max(from)))
@@ -219,6 +225,9 @@ fn bars(steps: &[StepView], run: &RunView, now: Timestamp, paint: Paint, width: 
         let error = step.error.as_ref().map(error_text).unwrap_or_default();
         // Writing to a string cannot fail.
         let _ = writeln!(text, "{} {}: {error}", paint.tone(step_tone(StepState::Failed), "✗"), visible(&step.key));
+        if let Some(why) = &step.no_retry {
+            let _ = writeln!(text, "  {}", paint.dim(format!("not tried again: {}", visible(why))));
+        }
     }
     text
 }

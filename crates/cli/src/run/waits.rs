@@ -4,6 +4,7 @@ use clap::Args;
 use interlock_protocol::runs::{WaitList, WaitView, limits, path};
 
 use crate::client::Client;
+use crate::output::layouts;
 use crate::output::table::{Cell, Table};
 use crate::output::{Printer, span};
 
@@ -43,7 +44,7 @@ pub async fn run(client: &Client, printer: Printer, args: WaitsArgs) -> anyhow::
 
 fn table(waits: &[WaitView]) -> Table {
     let now = span::now();
-    let mut table = Table::new(["SIGNAL", "KEY", "RUN", "STEP", "WAITS SINCE"]).with_ids([2]).dispensable([3]);
+    let mut table = Table::of(&layouts::WAITS);
     for wait in waits {
         table.row([
             Cell::new(&wait.signal),

@@ -10,6 +10,7 @@ use reqwest::Method;
 
 use crate::client::{Client, ClientArgs, fill};
 use crate::output::confirm::ConfirmArgs;
+use crate::output::layouts;
 use crate::output::paint::Tone;
 use crate::output::table::{Cell, Table};
 use crate::output::{Printer, span};
@@ -121,8 +122,7 @@ async fn list(client: &Client, printer: Printer) -> anyhow::Result<()> {
     }
     let now = span::now();
     let table = |_| {
-        let mut table =
-            Table::new(["NAME", "WORKFLOW", "CRON", "ZONE", "OVERLAP", "NEXT", "LAST RUN"]).dispensable([4, 6, 3]);
+        let mut table = Table::of(&layouts::SCHEDULES);
         for schedule in &schedules {
             let next = match &schedule.next {
                 _ if schedule.paused => Cell::toned(Tone::Dim, "paused"),
@@ -171,7 +171,7 @@ async fn next(client: &Client, printer: Printer, args: NextArgs) -> anyhow::Resu
     }
     let now = span::now();
     let table = |_| {
-        let mut table = Table::new(["LOCAL", "UTC", "STARTS"]);
+        let mut table = Table::of(&layouts::SLOTS);
         for slot in &upcoming.slots {
             table.row([Cell::new(&slot.local), Cell::new(&slot.utc), Cell::new(span::away(slot.starts_at, now))]);
         }

@@ -7,6 +7,7 @@ use interlock_core::trigger::schedule::SlotState;
 use interlock_protocol::schedules::{ScheduleDetail, path};
 
 use crate::client::{Client, fill};
+use crate::output::layouts;
 use crate::output::paint::Tone;
 use crate::output::table::{Cell, Table};
 use crate::output::{Printer, span};
@@ -45,7 +46,7 @@ pub async fn run(client: &Client, printer: Printer, name: &str) -> anyhow::Resul
 }
 
 fn slots(detail: &ScheduleDetail) -> Table {
-    let mut table = Table::new(["SLOT", "STATE", "RUN", "NOTE"]).with_ids([2]);
+    let mut table = Table::of(&layouts::SCHEDULE_SLOTS);
     for slot in &detail.slots {
         let tone = match slot.state {
             SlotState::Started => Tone::Good,

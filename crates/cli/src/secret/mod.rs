@@ -14,6 +14,7 @@ use serde::Serialize;
 use crate::identity::login;
 use crate::output::OutputArgs;
 use crate::output::exit::{Ended, Exit};
+use crate::output::layouts;
 use crate::output::table::{Cell, Table};
 
 #[derive(Args)]
@@ -95,7 +96,7 @@ pub fn run(args: SecretArgs) -> anyhow::Result<()> {
             let names = file.names().map_err(unusable)?;
             let listed: Vec<_> = names.into_iter().map(|name| ListedSecret { name }).collect();
             let table = |_| {
-                let mut table = Table::new(["NAME"]);
+                let mut table = Table::of(&layouts::SECRETS);
                 for secret in &listed {
                     table.row([Cell::new(&secret.name)]);
                 }

@@ -126,6 +126,10 @@ pub struct HttpArgs {
     /// How long requests that are under way may take once the server is told to stop, in seconds.
     #[arg(long, env = "INTERLOCK_DRAIN_SECONDS", value_name = "SECONDS", default_value_t = 10)]
     drain_seconds: u64,
+    /// How long the server still takes connections once it is told to stop, in seconds. `/readyz` says so at once, and whoever
+    /// balances the load has this long to look there. `interlock up` does not wait.
+    #[arg(long, env = "INTERLOCK_STOP_DELAY_SECONDS", value_name = "SECONDS", default_value_t = 1, value_parser = clap::value_parser!(u64).range(0..=3_600))]
+    stop_delay_seconds: u64,
     /// How many connections may be open in all; fewer where the limit on open files allows fewer.
     #[arg(long, env = "INTERLOCK_CONNECTIONS_MAX", value_name = "COUNT", default_value_t = 16_384, value_parser = clap::value_parser!(u32).range(1..))]
     connections_max: u32,
@@ -295,6 +299,7 @@ impl HttpArgs {
             session: Millis::from_hours(self.visit_hours),
             invite: Millis::from_hours(self.invite_hours),
             drain: Duration::from_secs(self.drain_seconds),
+            linger: Duration::from_secs(self.stop_delay_seconds),
             connections: ConnectionOptions {
                 connections_max: self.connections_max as usize,
                 per_address_max: self.connections_per_address_max as usize,
@@ -374,18 +379,21 @@ pub async fn run(args: ServerArgs) -> anyhow::Result<()> {
     }
     print_first_admin_link(&server).await?;
     let stop = CancellationToken::new();
-    let stopping = stop.clone();
-    tokio::spawn(async move {
-        crate::server::shutdown::asked().await;
+    let (stopping, watching) = (stop.clone(), engine.clone());
+    let why = tokio::spawn(async move {
+        let why = crate::server::shutdown::why(&watching).await;
         stopping.cancel();
+        why
     });
     server.run(stop).await?;
+    let why = if why.is_finished() { why.await.unwrap_or(None) } else { None };
     engine.stop().await;
     if let Some(sweeping) = sweeping {
         sweeping.end().await;
     }
     engine.store().clone().close().await;
-    Ok(())
+    // Whatever runs it starts it again.
+    why.map_or(Ok(()), |restored| Err(Ended::saying(Exit::Unsuccessful, restored.to_string())))
 }
 
 /// The tenant of this name, made if it is not there.

@@ -1,5 +1,7 @@
-//! When the process is asked to stop: Ctrl-C, or SIGTERM from whatever runs it.
+//! When the process stops: it is asked to, by Ctrl-C or by SIGTERM from whatever runs it, or its store has become another one.
 
+use interlock_engine::Engine;
+use interlock_store::Restored;
 use tokio::signal::unix::{SignalKind, signal};
 
 pub async fn asked() {
@@ -11,5 +13,14 @@ pub async fn asked() {
     tokio::select! {
         _ = tokio::signal::ctrl_c() => {}
         _ = terminate.recv() => {}
+    }
+}
+
+/// Waits until a server has to stop. Where nobody has asked, its store was restored, or has lost commits in a failover: what
+/// the server knows is of another past, and only a new process can go on.
+pub async fn why(engine: &Engine) -> Option<Restored> {
+    tokio::select! {
+        () = asked() => None,
+        restored = engine.until_restored() => Some(restored),
     }
 }

@@ -9,6 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::client::local;
 use crate::config::{ConfigArg, LogArgs};
+use crate::output::exit::{Ended, Exit};
 use crate::server::commands::CommandArgs;
 use crate::server::connectors::{ConnectorArgs, Sweeping, no_secrets};
 use crate::server::embedded::Embedded;
@@ -42,7 +43,9 @@ impl UpArgs {
     }
 }
 
-pub async fn run(args: UpArgs) -> anyhow::Result<()> {
+pub async fn run(mut args: UpArgs) -> anyhow::Result<()> {
+    // Nobody balances a load before it.
+    args.http.stop_delay_seconds = 0;
     let opened = args.engine.open(&args.http).await?;
     let calls = args.connectors.open(opened.outbound.clone(), Tenancy::Several, args.engine.data())?;
     let credentials = calls.as_ref().map_or_else(no_secrets, |calls| calls.credentials.clone());
@@ -100,7 +103,7 @@ pub async fn run(args: UpArgs) -> anyhow::Result<()> {
 
     let following = tokio::spawn(timeline::follow(engine.clone(), tenant));
     let driving = (!args.no_demo).then(|| tokio::spawn(demo::drive(engine.clone(), tenant, stop.clone())));
-    crate::server::shutdown::asked().await;
+    let why = crate::server::shutdown::why(&engine).await;
     println!("\nStopping: running steps finish, the rest waits in the store.");
     stop.cancel();
     worker.await??;
@@ -119,7 +122,7 @@ pub async fn run(args: UpArgs) -> anyhow::Result<()> {
     following.await??;
     serving.await??;
     engine.store().clone().close().await;
-    Ok(())
+    why.map_or(Ok(()), |restored| Err(Ended::saying(Exit::Unsuccessful, restored.to_string())))
 }
 
 /// This program as the user called it, so that a printed line works as it stands.

@@ -11,6 +11,7 @@ use reqwest::Method;
 
 use crate::client::{Client, ClientArgs, fill};
 use crate::output::confirm::ConfirmArgs;
+use crate::output::layouts;
 use crate::output::table::{Cell, Table};
 use crate::output::{Printer, span};
 
@@ -147,7 +148,7 @@ async fn links(client: &Client, printer: Printer) -> anyhow::Result<()> {
         }
     }
     let table = |_| {
-        let mut table = Table::new(["PERSON", "SLACK USER", "TEAM", "SINCE"]);
+        let mut table = Table::of(&layouts::SLACK_LINKS);
         for link in &links {
             let since = Cell::new(span::instant(link.linked_at));
             table.row([Cell::new(&link.person), Cell::new(&link.user), Cell::new(&link.team), since]);

@@ -5,6 +5,7 @@ use interlock_core::ids::OutboxId;
 use interlock_protocol::webhooks::{DeadLetterList, ReplayDead, Replayed, path};
 
 use crate::client::{Client, ClientArgs};
+use crate::output::layouts;
 use crate::output::table::{Cell, Table};
 use crate::output::{Printer, span};
 
@@ -50,9 +51,7 @@ async fn list(client: &Client, printer: Printer) -> anyhow::Result<()> {
     let list: DeadLetterList = client.get(path::DEAD_LETTERS).send().await?;
     let now = span::now();
     let table = |_| {
-        let mut table = Table::new(["MESSAGE", "DESTINATION", "RUN", "GIVEN UP", "TRIES", "ERROR"])
-            .with_ids([2])
-            .dispensable([4, 3]);
+        let mut table = Table::of(&layouts::DEAD_LETTERS);
         for letter in &list.dead_letters {
             table.row([
                 Cell::new(letter.message_id.to_string()),

@@ -10,6 +10,7 @@ use reqwest::Method;
 use super::{DeleteArgs, EndpointArg, SigningSecretArgs, told};
 use crate::client::{Client, fill};
 use crate::output::exit::{Ended, Exit};
+use crate::output::layouts;
 use crate::output::table::{Cell, Table};
 use crate::output::{Printer, span};
 
@@ -93,7 +94,7 @@ fn at(path: &str, named: &EndpointArg) -> String {
 async fn list(client: &Client, printer: Printer) -> anyhow::Result<()> {
     let list: InboundList = client.get(path::INBOUND).send().await?;
     let table = |_| {
-        let mut table = Table::new(["NAME", "SOURCE", "PATH", "STATE"]);
+        let mut table = Table::of(&layouts::WEBHOOKS_IN);
         for endpoint in &list.endpoints {
             let state = if endpoint.paused { "paused" } else { "open" };
             let source = endpoint.source.as_str();
@@ -124,7 +125,7 @@ async fn deliveries(client: &Client, printer: Printer, named: &EndpointArg) -> a
     let list: InboundDeliveryList = client.get(at(path::INBOUND_DELIVERIES, named)).send().await?;
     let now = span::now();
     let table = |_| {
-        let mut table = Table::new(["DELIVERY", "EVENT", "CAME", "STATUS", "ANSWER"]).dispensable([4, 2]);
+        let mut table = Table::of(&layouts::WEBHOOK_ARRIVALS);
         for delivery in &list.deliveries {
             let answer = delivery.answer.as_ref().map(|answer| answer.as_str().to_owned());
             table.row([

@@ -13,6 +13,7 @@ use reqwest::Method;
 
 use super::{DeleteArgs, EndpointArg, told};
 use crate::client::{Client, fill};
+use crate::output::layouts;
 use crate::output::paint::Tone;
 use crate::output::table::{Cell, Table};
 use crate::output::{Printer, span};
@@ -130,7 +131,7 @@ fn at(path: &str, named: &EndpointArg) -> String {
 async fn list(client: &Client, printer: Printer) -> anyhow::Result<()> {
     let list: OutboundList = client.get(path::OUTBOUND).send().await?;
     let table = |_| {
-        let mut table = Table::new(["ENDPOINT", "URL", "EVENTS", "STATE", "NOTE"]).dispensable([2, 4]);
+        let mut table = Table::of(&layouts::WEBHOOK_ENDPOINTS);
         for endpoint in &list.endpoints {
             let tone = if endpoint.state == EndpointState::Enabled { Tone::Good } else { Tone::Bad };
             table.row([
@@ -161,9 +162,7 @@ async fn deliveries(client: &Client, printer: Printer, named: &EndpointArg) -> a
     let list: OutboundDeliveryList = client.get(at(path::OUTBOUND_DELIVERIES, named)).send().await?;
     let now = span::now();
     let table = |_| {
-        let mut table = Table::new(["DELIVERY", "EVENT", "RUN", "MADE", "STATE", "TRIES", "LAST ANSWER"])
-            .with_ids([2])
-            .dispensable([5, 3, 2]);
+        let mut table = Table::of(&layouts::WEBHOOK_DELIVERIES);
         for delivery in &list.deliveries {
             let (state, tone) = match delivery.state {
                 MessageState::Pending => ("pending", Tone::Plain),

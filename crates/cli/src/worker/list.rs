@@ -5,6 +5,7 @@ use interlock_core::time::Timestamp;
 use interlock_protocol::operations::{WorkerList, WorkerView, path};
 
 use crate::client::Client;
+use crate::output::layouts;
 use crate::output::paint::Tone;
 use crate::output::table::{Cell, Table};
 use crate::output::{Printer, span};
@@ -16,9 +17,7 @@ pub async fn run(client: &Client, printer: Printer, all: bool) -> anyhow::Result
 }
 
 pub fn table(workers: &[WorkerView], now: Timestamp) -> Table {
-    let mut table = Table::new(["WORKER", "STATE", "HEARD", "STEPS", "QUEUES", "TASKS", "SESSION"])
-        .with_ids([6])
-        .dispensable([6, 5]);
+    let mut table = Table::of(&layouts::WORKERS);
     for worker in workers {
         let (tone, state) = state(worker);
         table.row([

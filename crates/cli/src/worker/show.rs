@@ -11,6 +11,7 @@ use interlock_protocol::operations::{WorkerDetail, WorkerList, path};
 use super::list;
 use crate::client::{Client, fill};
 use crate::output::exit::{Ended, Exit};
+use crate::output::layouts;
 use crate::output::paint::Paint;
 use crate::output::table::{Cell, Table};
 use crate::output::{Printer, span};
@@ -81,7 +82,7 @@ fn page(detail: &WorkerDetail, now: Timestamp, paint: Paint, width: usize) -> St
         line("serves", "all tenants; it is inside a server".to_owned());
     }
     if !detail.holds.is_empty() {
-        let mut table = Table::new(["RUN", "STEP", "ATTEMPT", "SINCE"]).with_ids([0]);
+        let mut table = Table::of(&layouts::WORKER_STEPS);
         for held in &detail.holds {
             table.row([
                 Cell::new(held.run_id.to_string()),

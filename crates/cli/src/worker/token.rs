@@ -20,6 +20,7 @@ use crate::client::{Client, ClientArgs, fill};
 use crate::identity::key::millis;
 use crate::output::confirm::ConfirmArgs;
 use crate::output::exit::{Ended, Exit};
+use crate::output::layouts;
 use crate::output::paint::Tone;
 use crate::output::table::{Cell, Table};
 use crate::output::{Printer, span};
@@ -157,8 +158,7 @@ async fn list(client: &Client, printer: Printer) -> anyhow::Result<()> {
     let identities = all(client).await?;
     let now = span::now();
     let table = |_| {
-        let mut table = Table::new(["IDENTITY", "NAME", "STATE", "ENVIRONMENTS", "PROFILES", "CERTIFICATE UNTIL"])
-            .dispensable([4, 5, 0]);
+        let mut table = Table::of(&layouts::WORKER_IDENTITIES);
         for worker in &identities {
             let names = |names: &BTreeSet<String>| names.iter().map(String::as_str).collect::<Vec<_>>().join(", ");
             let (tone, state) = match worker.state {

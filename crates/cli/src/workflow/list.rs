@@ -4,6 +4,7 @@ use clap::Args;
 use interlock_protocol::workflows::{WorkflowList, WorkflowView, limits, path};
 
 use crate::client::Client;
+use crate::output::layouts;
 use crate::output::paint::Tone;
 use crate::output::table::{Cell, Table};
 use crate::output::{Printer, span};
@@ -36,7 +37,7 @@ pub async fn run(client: &Client, printer: Printer, args: ListWorkflowsArgs) -> 
 
 fn table(all: &[WorkflowView]) -> Table {
     let now = span::now();
-    let mut table = Table::new(["WORKFLOW", "VERSION", "STATE", "APPLIED", "BY"]);
+    let mut table = Table::of(&layouts::WORKFLOWS);
     for workflow in all {
         let state = if workflow.disabled { Cell::toned(Tone::Dim, "disabled") } else { Cell::new("active") };
         table.row([

@@ -4,6 +4,7 @@ use clap::Args;
 use interlock_protocol::workflows::{VersionDetail, VersionList, path};
 
 use crate::client::{Client, fill};
+use crate::output::layouts;
 use crate::output::table::{Cell, Table};
 use crate::output::{Printer, span};
 
@@ -49,7 +50,7 @@ pub async fn stored(client: &Client, name: &str, version: Option<u32>) -> anyhow
 
 fn table(list: &VersionList) -> Table {
     let now = span::now();
-    let mut table = Table::new(["VERSION", "APPLIED", "BY", "SOURCE"]);
+    let mut table = Table::of(&layouts::WORKFLOW_VERSIONS);
     for version in &list.versions {
         table.row([
             Cell::new(version.version.to_string()),

@@ -54,7 +54,7 @@ fn with_the_flag_off_only_the_servers_own_worker_takes_steps() {
     let logged = || std::fs::read_to_string(&log).unwrap();
     assert!(eventually(|| logged().contains("worker_orchestration.enabled is off")), "{}", logged());
     assert_eq!(up.run(&["flag", "set", "worker_orchestration.enabled", "true"]).code, 0);
-    let waited = up.run(&["run", "wait", &run]);
+    let waited = up.run(&["run", "watch", &run, "--plain"]);
     assert_eq!(waited.code, 0, "{waited:?}");
 }
 

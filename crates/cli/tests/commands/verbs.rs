@@ -190,18 +190,18 @@ fn events_are_listed_for_all_runs_and_for_one() {
     let mut all = Value::Array(Vec::new());
     for _ in 0..200 {
         all = ok(up.run(&["events", "-o", "json"])).json();
-        if all.as_array().unwrap().first().is_some_and(|event| event["event"] == "session.completed") {
+        if all.as_array().unwrap().first().is_some_and(|event| event["type"] == "session.completed") {
             break;
         }
     }
-    let names: Vec<_> = all.as_array().unwrap().iter().map(|event| event["event"].as_str().unwrap()).collect();
+    let names: Vec<_> = all.as_array().unwrap().iter().map(|event| event["type"].as_str().unwrap()).collect();
     assert_eq!((names.first(), names.last()), (Some(&"session.completed"), Some(&"session.created")), "{names:?}");
     // Programs get what the API says, whole.
     let first = &all.as_array().unwrap()[0];
-    for field in ["id", "session_id", "timestamp", "payload"] {
+    for field in ["id", "type", "run_id", "seq", "at", "payload"] {
         assert!(!first[field].is_null(), "no `{field}` in {first}");
     }
-    assert_eq!(first["meta"]["initiator"], "system");
+    assert_eq!(first["context"]["initiator"], "system");
     let of_run = ok(up.run(&["events", "T-1", "-n", "1"]));
     assert!(of_run.out.lines().count() == 1 && of_run.out.contains("session.completed"), "{of_run:?}");
     assert!(of_run.err.contains("The newest 1 are shown; `--limit 10` shows more"), "{of_run:?}");
@@ -214,6 +214,21 @@ fn events_are_listed_for_all_runs_and_for_one() {
     assert!(cut.err.contains("The first 1 are shown; `--limit 10` shows more."), "{cut:?}");
     fails(up.run(&["events", "T-2"]), 66, "there is no run `T-2`; did you mean `T-1`?");
     fails(up.run(&["events", "--via", "ws"]), 2, "--follow");
+}
+
+#[test]
+fn an_ended_run_is_labeled() {
+    let up = Up::start(&["--no-demo"]);
+    let plan =
+        up.file("plan.json", r#"{"workflow":"w","version":1,"steps":[{"key":"a","kind":"transform","value":1}]}"#);
+    ok(up.run(&["run", "start", "--plan", &plan, "--subject", "T-1", "-l", "team=web", "--wait"]));
+    let labeled = ok(up.run(&["run", "label", "T-1", "cause=disk", "team-"]));
+    assert!(labeled.out.contains("has the labels cause=disk"), "{labeled:?}");
+    assert!(ok(up.run(&["run", "list", "-l", "cause=disk"])).out.contains("T-1"));
+    assert!(!ok(up.run(&["run", "list", "-l", "team=web"])).out.contains("T-1"));
+    fails(up.run(&["run", "label", "T-1", "cause"]), 2, "neither NAME=VALUE");
+    fails(up.run(&["run", "label", "T-1", "interlock.state=x"]), 65, "reserved name");
+    fails(up.run(&["run", "rollback", "T-1", "--reason", "x", "-y"]), 65, "can be undone");
 }
 
 #[test]

@@ -14,7 +14,7 @@ use crate::planted::{Bug, is_planted};
 use crate::rejection::Rejection;
 use crate::run::change::{OutboxRow, SideWrite};
 use crate::run::event::Event;
-use crate::run::{Awaited, Phase, Run, Wait};
+use crate::run::{Awaited, Phase, Run, Tokens, Wait};
 use crate::state::{Control, StepKind, StepState};
 use crate::time::Millis;
 
@@ -99,6 +99,11 @@ fn charge(draft: &mut Draft<'_>, position: u32, cost: Option<Box<Cost>>) -> Resu
     }
     let asks_model = draft.spec(position).kind() == StepKind::Model;
     let unpriced = cost.as_ref().map_or(asks_model, |cost| cost.unpriced);
+    if let Some(cost) = &cost
+        && !Tokens::default().plus(cost).is_none()
+    {
+        draft.notes_mut().tokens = draft.notes().tokens.plus(cost);
+    }
     let mut spent = draft.notes().spent_micros.saturating_add(cost.as_ref().map_or(0, |cost| cost.micros));
     if unpriced {
         spent = spent.max(draft.run.plan.rules.spend_max_micros.unwrap_or_default());

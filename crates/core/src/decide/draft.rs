@@ -366,6 +366,7 @@ impl<'a> Draft<'a> {
             forward: self.run.forward_len(),
             len: self.len(),
             position: self.position as usize,
+            undo: self.run.header.is_undo(),
         })
     }
 

@@ -43,8 +43,8 @@ use crate::work::Claimer;
 pub use ask::{Asking, Bound, Decided, Later, Rendered};
 pub use complete::is_recorded;
 pub use guard::skip_terms;
-pub use resume::{Resumed, Used, resume};
-pub use start::{Opening, Queued, StartRequest, open, start};
+pub use resume::{Resumed, Used, resume, undo};
+pub use start::{Opening, Queued, StartRequest, Undoes, open, start};
 
 /// What is known beside the run.
 #[derive(Debug, Clone)]

@@ -2,11 +2,11 @@
 
 use super::guard;
 use crate::limits;
-use crate::plan::Work;
+use crate::plan::{RollbackCondition, Work};
 use crate::planted::{Bug, is_planted};
 use crate::rejection::Rejection;
-use crate::run::{Lineage, NamedEffects, Phase, Run, Step};
-use crate::state::StepState;
+use crate::run::{Lineage, NamedEffects, Notes, Phase, Run, Step, Tokens};
+use crate::state::{RunState, StepState};
 
 /// What a run made from `run` starts with.
 #[derive(Debug)]
@@ -26,6 +26,7 @@ pub struct Resumed {
 pub struct Used {
     pub writes: u32,
     pub spent_micros: u64,
+    pub tokens: Tokens,
 }
 
 /// `from`: the step to start at; by default the first that did not succeed. Steps before it keep their results if
@@ -46,6 +47,8 @@ pub fn resume(run: &Run, from: Option<u32>) -> Result<Resumed, Rejection> {
             return Err(Rejection::UnknownStep { run: run.id, step: position.to_string() });
         }
         Some(position) => position,
+        // What was left undone is gone on with by `rollback`.
+        None if run.header.is_undo() => return Err(Rejection::NothingToRetry { run: run.id, state: run.state }),
         None => (0..forward)
             .find(|position| !good(*position))
             .ok_or(Rejection::NothingToRetry { run: run.id, state: run.state })?,
@@ -79,6 +82,35 @@ pub fn resume(run: &Run, from: Option<u32>) -> Result<Resumed, Rejection> {
         }
     }
     inherited.sort_by_key(|(position, _)| *position);
+    carry(run, inherited)
+}
+
+/// The run that undoes one which has succeeded, or goes on where an earlier one that undid it has stopped: it has every step
+/// as it stands, so that what is undone already is not undone again.
+pub fn undo(run: &Run, from: u32) -> Result<Resumed, Rejection> {
+    if !run.state.is_terminal() || (run.state != RunState::Succeeded && !run.header.is_undo()) {
+        return Err(Rejection::Terminal { run: run.id, state: run.state });
+    }
+    let forward = run.forward_len() as u32;
+    if from >= forward {
+        return Err(Rejection::UnknownStep { run: run.id, step: from.to_string() });
+    }
+    let is_undoable =
+        |position: u32| run.steps[position as usize].is_undoable(run.spec(position), RollbackCondition::Manual);
+    if !(from..forward).any(is_undoable) {
+        return Err(Rejection::NothingToUndo { run: run.id });
+    }
+    let kept = |position: u32| {
+        let step = &run.steps[position as usize];
+        let (input, output, phase) = (step.input.clone(), step.output.clone(), step.phase.clone());
+        let iteration = step.iteration.max(undone_in(run, position));
+        (position, Step { iteration, input, output, phase, ..Step::default() })
+    };
+    carry(run, (0..forward).map(kept).collect())
+}
+
+/// What a run takes over from the one before it, beside its steps.
+fn carry(run: &Run, inherited: Vec<(u32, Step)>) -> Result<Resumed, Rejection> {
     let resume_count = run.header.lineage.as_ref().map_or(0, |lineage| lineage.resume_count) + 1;
     if resume_count > limits::RESUMES_MAX {
         let what =
@@ -88,7 +120,8 @@ pub fn resume(run: &Run, from: Option<u32>) -> Result<Resumed, Rejection> {
     let mut starters = run.notes.starters.clone();
     starters.extend(run.header.started_by.iter().filter(|person| !run.notes.starters.contains(person)).cloned());
     let lineage = Lineage { root_run_id: run.root(), resumed_from: run.id, resume_count };
-    let used = Used { writes: run.notes.writes, spent_micros: run.notes.spent_micros };
+    let Notes { writes, spent_micros, tokens, .. } = run.notes;
+    let used = Used { writes, spent_micros, tokens };
     Ok(Resumed { lineage, inherited, starters, named: run.notes.named.clone(), used })
 }
 

@@ -170,8 +170,21 @@ pub(super) fn by_hand(draft: &mut Draft<'_>, reason: String, from: Option<u32>) 
     }
     draft.looked_at();
     super::cancel::close_current(draft)?;
-    let metadata = Json::of(&serde_json::json!({ "reason": reason })).ok();
-    draft.asked.by.metadata = draft.asked.by.metadata.take().or(metadata);
+    begin_because(draft, from, reason)
+}
+
+/// A new run undoes what it has inherited from one that has ended.
+pub(super) fn undo(draft: &mut Draft<'_>, reason: String, from: u32) -> Result<(), Rejection> {
+    super::control::check_reason(&reason)?;
+    begin_because(draft, from, reason)
+}
+
+fn begin_because(draft: &mut Draft<'_>, from: u32, reason: String) -> Result<(), Rejection> {
+    // Beside what is noted about whoever asks, such as their key.
+    let noted = draft.asked.by.metadata.as_ref().and_then(|noted| noted.decode().ok());
+    let mut noted: serde_json::Map<String, serde_json::Value> = noted.unwrap_or_default();
+    noted.insert("reason".to_owned(), reason.into());
+    draft.asked.by.metadata = Json::of(&noted).ok();
     if !begin_at(draft, from, RollbackCondition::Manual, Reason::RolledBack) {
         return Err(Rejection::InvalidRunState {
             run: draft.run.id,

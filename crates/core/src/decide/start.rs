@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::draft::Draft;
 use super::resume::Used;
-use super::{Asked, Decided, activate};
+use super::{Asked, Decided, activate, rollback};
 use crate::ids::{RunId, TenantId};
 use crate::json::{Hash, HashHex, Json, NUL};
 use crate::limits;
@@ -12,6 +12,7 @@ use crate::plan::Plan;
 use crate::rejection::Rejection;
 use crate::run::change::{IdempotencyRow, SideWrite, Start};
 use crate::run::event::Event;
+use crate::run::labels;
 use crate::run::origin::Origin;
 use crate::run::{Header, NamedEffects, Notes, Phase, Run, Step};
 use crate::state::{Control, RunState};
@@ -39,6 +40,16 @@ pub struct StartRequest {
     pub claim: Option<Claimer>,
     /// Another run holds the subject: this one is admitted and waits.
     pub queued: Option<Queued>,
+    /// It undoes what it has inherited, and does nothing else.
+    pub undoes: Option<Undoes>,
+}
+
+/// What a run that undoes an earlier one begins with.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Undoes {
+    /// The first step that is undone; those before it stand.
+    pub from: u32,
+    pub reason: String,
 }
 
 /// How a run waits for its subject.
@@ -55,6 +66,7 @@ pub struct Opening {
     inherited: Vec<(u32, Step)>,
     claim: Option<Claimer>,
     queued: Option<Queued>,
+    undoes: Option<Undoes>,
 }
 
 /// The new run, still at version 0, and what it begins with.
@@ -78,6 +90,7 @@ pub fn open(request: StartRequest) -> Result<(Run, Opening), Rejection> {
             named: request.named,
             writes: request.used.writes,
             spent_micros: request.used.spent_micros,
+            tokens: request.used.tokens,
             ..Notes::default()
         },
         finished_at: None,
@@ -89,8 +102,8 @@ pub fn open(request: StartRequest) -> Result<(Run, Opening), Rejection> {
         workflow: run.plan.workflow.clone(),
         workflow_version: run.plan.version,
     });
-    let StartRequest { idempotency, inherited, claim, queued, .. } = request;
-    Ok((run, Opening { start, idempotency, inherited, claim, queued }))
+    let StartRequest { idempotency, inherited, claim, queued, undoes, .. } = request;
+    Ok((run, Opening { start, idempotency, inherited, claim, queued, undoes }))
 }
 
 /// Begins a run that [`open`] has made.
@@ -112,6 +125,7 @@ pub fn start(run: &Run, opening: Opening, asked: Asked) -> Result<Decided<'_>, R
         draft.emit(match &step.phase {
             Phase::Skipped { why } => Event::StepSkipped { step: position, why: why.clone() },
             Phase::Pending => Event::StepReady { step: position, why: "resumed".into(), signal: None },
+            Phase::RolledBack => Event::StepReady { step: position, why: "rolled_back".into(), signal: None },
             _ => Event::StepCompleted {
                 step: position,
                 attempt: 0,
@@ -137,7 +151,10 @@ pub fn start(run: &Run, opening: Opening, asked: Asked) -> Result<Decided<'_>, R
         (subject, _) => {
             let taken = subject.iter().map(|subject| SideWrite::TakeSubject { subject: subject.clone() });
             draft.side.extend(taken);
-            activate::next_from(&mut draft, 0)?;
+            match opening.undoes {
+                Some(Undoes { from, reason }) => rollback::undo(&mut draft, reason, from)?,
+                None => activate::next_from(&mut draft, 0)?,
+            }
             draft.claimer = opening.claim;
         }
     }
@@ -164,17 +181,8 @@ fn check(header: &Header) -> Result<(), Rejection> {
     bounded("the input", header.inputs.len(), limits::PAYLOAD_BYTES_MAX)?;
     bounded("the workspace", header.workspace.len(), limits::NAME_BYTES_MAX)?;
     bounded("the subject", header.subject.as_ref().map_or(0, String::len), limits::SUBJECT_BYTES_MAX)?;
-    let mut texts = header.labels.iter().flat_map(|(name, value)| [("a label", name), ("a label", value)]);
-    let nul = header.subject.iter().map(|subject| ("the subject", subject)).find(|(_, text)| text.contains(NUL));
-    if let Some((what, _)) = nul.or_else(|| texts.find(|(_, text)| text.contains(NUL))) {
-        return Err(Rejection::InvalidInput { what: format!("{what} holds a NUL character (\\u0000)") });
+    if header.subject.as_ref().is_some_and(|subject| subject.contains(NUL)) {
+        return Err(Rejection::InvalidInput { what: "the subject holds a NUL character (\\u0000)".into() });
     }
-    if header.labels.len() > limits::LABELS_MAX {
-        let what = format!("the run has {} labels, the limit is {}", header.labels.len(), limits::LABELS_MAX);
-        return Err(Rejection::InvalidInput { what });
-    }
-    for (name, value) in &header.labels {
-        bounded("a label", name.len().max(value.len()), limits::NAME_BYTES_MAX)?;
-    }
-    Ok(())
+    labels::check(&header.labels)
 }

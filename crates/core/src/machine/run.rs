@@ -11,8 +11,9 @@ pub const fn allowed(from: RunState, to: RunState) -> bool {
         // A run that was paused before anything started is pending again when it is resumed, and so is one whose first
         // step has been approved.
         R::Paused | R::WaitingApproval => true,
-        // A rollback ends the run, or stops loudly for an operator, who may also restart the forward steps.
-        R::RollingBack => matches!(to, R::RollingBack | R::Paused | R::Failed | R::Canceled),
+        // A rollback ends the run, or stops loudly for an operator, who may also restart the forward steps. Only a run that
+        // was made to undo another one succeeds with it.
+        R::RollingBack => matches!(to, R::RollingBack | R::Paused | R::Succeeded | R::Failed | R::Canceled),
         R::Succeeded | R::Failed | R::Canceled => false,
     }
 }

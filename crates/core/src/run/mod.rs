@@ -6,10 +6,13 @@ pub mod card;
 pub mod change;
 pub mod decision;
 pub mod event;
+pub mod labels;
 pub mod metrics;
+pub mod no_retry;
 pub mod origin;
 pub mod project;
 pub mod receipt;
+pub mod told;
 pub mod undoing;
 pub mod why;
 
@@ -19,6 +22,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use crate::cost::Cost;
 use crate::ids::{ReceiptId, RunId, SessionId, SignalId, TenantId};
 use crate::json::{HashHex, Json};
 use crate::limits;
@@ -49,6 +53,16 @@ pub struct Header {
     /// The person who started it, or owns the key that did; excluded from approving it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub started_by: Option<String>,
+}
+
+/// The kind of the trigger of a run that undoes another one, whose id is its reference.
+pub const UNDO_TRIGGER: &str = "rollback";
+
+impl Header {
+    /// Whether the run was made to undo one that had ended: none of its own steps run, only what undoes them.
+    pub fn is_undo(&self) -> bool {
+        self.trigger.kind == UNDO_TRIGGER
+    }
 }
 
 /// An action to which enough people have agreed. It is used up by the intent that it permits, and lapses where it is not.
@@ -168,6 +182,9 @@ pub struct Notes {
     /// What its attempts have cost, counted against the workflow's `limits.spend`: in millionths.
     #[serde(default, skip_serializing_if = "is_none_spent")]
     pub spent_micros: u64,
+    /// Tokens that its attempts have reported.
+    #[serde(default, skip_serializing_if = "Tokens::is_none")]
+    pub tokens: Tokens,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refused: Option<Refused>,
     /// Who started or resumed an earlier run of the chain that this run continues, and who directed this one so that
@@ -189,6 +206,30 @@ pub struct Notes {
     /// The run in numbers, once it has ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metrics: Option<Box<RunMetrics>>,
+}
+
+/// What models were given and have answered, over all attempts of a run and of those that it continues.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Tokens {
+    #[serde(default)]
+    pub input: u64,
+    #[serde(default)]
+    pub output: u64,
+}
+
+impl Tokens {
+    pub fn is_none(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// With what one more attempt has used.
+    #[must_use]
+    pub fn plus(self, cost: &Cost) -> Self {
+        Self {
+            input: self.input.saturating_add(cost.input_tokens.unwrap_or_default()),
+            output: self.output.saturating_add(cost.output_tokens.unwrap_or_default()),
+        }
+    }
 }
 
 /// A step whose worker asked before an unsafe effect. What it did is known by the keys of its effects, which a worker that
@@ -379,7 +420,7 @@ impl Step {
                 }
                 _ => false,
             };
-        declared && may_have_acted
+        declared && may_have_acted && self.state() != StepState::RolledBack
     }
 
     pub const fn state(&self) -> StepState {

@@ -12,6 +12,8 @@ pub struct View<'a> {
     pub forward: usize,
     pub len: usize,
     pub position: usize,
+    /// The run was made to undo another one.
+    pub undo: bool,
 }
 
 /// First match wins.
@@ -37,6 +39,11 @@ pub fn project(view: &View<'_>) -> RunState {
         if (0..view.forward).all(|index| good(step(index).state())) {
             return RunState::Succeeded;
         }
+    }
+    // What was made to undo something has succeeded once that is undone.
+    let good = |step: &Step| matches!(step.state(), StepState::Succeeded | StepState::Skipped);
+    if view.undo && view.len > view.forward && rollback().all(good) {
+        return RunState::Succeeded;
     }
     let doubt =
         matches!(current.phase, Phase::InDoubt { .. }) || rollback().any(|s| matches!(s.phase, Phase::InDoubt { .. }));
@@ -65,6 +72,7 @@ pub fn projected(run: &Run) -> RunState {
         forward: run.forward_len(),
         len: run.steps.len(),
         position: run.position as usize,
+        undo: run.header.is_undo(),
     })
 }
 

@@ -143,7 +143,8 @@ fn why_left(spec: &StepSpec, state: StepState, attempt: u32) -> Option<&'static 
     match state {
         StepState::RolledBack => Some("it is undone already"),
         StepState::Running => Some("it is still running: it is judged once it has ended"),
-        _ if attempt == 0 => None,
+        // What another run of the chain has done has no attempt here.
+        _ if attempt == 0 && state != StepState::Succeeded => None,
         _ if spec.rollback.is_none() => {
             Some("the workflow does not say how to undo it, and nothing undoes it by itself")
         }

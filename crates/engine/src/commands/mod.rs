@@ -6,6 +6,7 @@ pub mod bulk;
 pub mod complete;
 pub mod control;
 pub mod effect;
+mod label;
 pub mod messages;
 pub mod once;
 pub(crate) mod output;
@@ -19,6 +20,7 @@ pub mod start_workflow;
 pub mod subject;
 pub mod throttle;
 pub mod ticket;
+pub mod undo;
 pub mod vote;
 
 use interlock_core::ids::{ApprovalId, RunId};

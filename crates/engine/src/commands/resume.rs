@@ -61,6 +61,7 @@ impl Runs {
             starters: resumed.starters,
             used: resumed.used,
             named: resumed.named,
+            undoes: None,
         };
         self.start_from(id, request, earlier).await
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use interlock_core::decide::{self, Asked, Queued, StartRequest, Used};
+use interlock_core::decide::{self, Asked, Queued, StartRequest, Undoes, Used};
 use interlock_core::ids::{RunId, SessionId, TenantId};
 use interlock_core::json::HashHex;
 use interlock_core::json::{Hash, Json, canonical_hash};
@@ -147,6 +147,8 @@ pub(crate) struct Earlier {
     /// What it has used up of its caps.
     pub used: Used,
     pub named: Vec<NamedEffects>,
+    /// The run undoes it.
+    pub undoes: Option<Undoes>,
 }
 
 impl Runs {
@@ -197,7 +199,7 @@ impl Runs {
         self.0.tenants().check_enabled(tenant).await?;
         let plan = Arc::clone(&request.plan.plan);
         let on_conflict = request.on_conflict;
-        let Earlier { lineage, inherited, starters, used, named } = earlier;
+        let Earlier { lineage, inherited, starters, used, named, undoes } = earlier;
         let idempotency = request.idempotency_row(now)?;
         let labels = labels(request.labels, request.searchable, request.trace);
         let header = Header {
@@ -233,6 +235,7 @@ impl Runs {
                 named: named.clone(),
                 claim,
                 queued,
+                undoes: undoes.clone(),
             })
         };
         let mut queued = None;
@@ -305,6 +308,15 @@ impl Runs {
         }
         if let Some((session, assignment)) = handed {
             self.0.0.dispatch.hand_over(session, [assignment], self.0.now());
+        }
+    }
+
+    /// The answer to a request whose key is on record already.
+    pub(crate) async fn repeated(&self, request: &StartRun) -> Result<Option<Started>, EngineError> {
+        let Some(asked) = request.idempotency_row(self.0.now())? else { return Ok(None) };
+        match self.0.0.store.idempotency(request.tenant, &asked.client, &asked.key).await? {
+            Some(_) => self.replay(request.tenant, &asked).await.map(Some),
+            None => Ok(None),
         }
     }
 

@@ -3,11 +3,26 @@
 
 use std::time::Duration;
 
-use interlock_store::Restored;
+use interlock_store::{Restored, SubmitError};
 
 use crate::Engine;
 
 const LOOK_EVERY: Duration = Duration::from_secs(5);
+
+/// How soon after the store has refused for good the process is told.
+const TOLD_WITHIN: Duration = Duration::from_millis(500);
+
+impl Engine {
+    /// Waits until the store was restored under this server, or has lost commits in a failover. It commits nothing more then.
+    pub async fn until_restored(&self) -> Restored {
+        loop {
+            if let Err(SubmitError::Restored(restored)) = self.0.store.takes_commits() {
+                return restored;
+            }
+            tokio::time::sleep(TOLD_WITHIN).await;
+        }
+    }
+}
 
 pub(crate) async fn run(engine: Engine) {
     // A database of one server is closed while it is replaced.

@@ -13,7 +13,7 @@ use tokio::time::{Sleep, sleep};
 
 use crate::Engine;
 use crate::error::EngineError;
-use crate::traces::spans::{Span, SpanValue, Telling, stretch};
+use crate::traces::spans::{Span, SpanReader, SpanValue, stretch};
 use crate::traces::{Note, Traces, otlp};
 
 /// Events of one run that are read at most, and at a time.
@@ -102,7 +102,7 @@ impl Sender<'_> {
             events.extend(page.into_iter().filter(|record| record.seq <= last_seq));
         }
         let Some(after) = stretch(&events, first_seq, last_seq) else { return Ok(Vec::new()) };
-        let Some(mut telling) = Telling::new(tenant, &known, after) else { return Ok(Vec::new()) };
+        let Some(mut telling) = SpanReader::new(tenant, &known, after) else { return Ok(Vec::new()) };
         for record in &events {
             telling.hear(record);
         }

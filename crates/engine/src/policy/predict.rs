@@ -91,6 +91,7 @@ fn on_paper(
         named: Vec::new(),
         claim: None,
         queued: None,
+        undoes: None,
     };
     open(request).map(|(run, _)| run)
 }

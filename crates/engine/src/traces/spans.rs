@@ -1,4 +1,4 @@
-//! The spans of a run, read off its events. [`Telling`] hears them in order; what has ended in a stretch of them is told.
+//! The spans of a run, read off its events. [`SpanReader`] hears them in order; what has ended in a stretch of them is told.
 //!
 //! | span | from | to |
 //! |---|---|---|
@@ -72,7 +72,7 @@ struct OpenWait {
 }
 
 /// Hears the events of one run in order, from the first.
-pub struct Telling<'a> {
+pub struct SpanReader<'a> {
     run: &'a Run,
     trace: RunTrace,
     common: Vec<(&'static str, SpanValue)>,
@@ -102,7 +102,7 @@ pub const RESTS: [&str; 7] = [
 /// it. None where the commit brings no rest.
 pub fn stretch(events: &[EventRecord], first: u64, last: u64) -> Option<u64> {
     let rests = |record: &&EventRecord| {
-        let name = record.event.decode::<Named>().map(|named| named.event).unwrap_or_default();
+        let name = record.event.decode::<EventName>().map(|named| named.event).unwrap_or_default();
         RESTS.contains(&&*name)
     };
     let commit = |record: &&EventRecord| (first..=last).contains(&record.seq);
@@ -111,11 +111,11 @@ pub fn stretch(events: &[EventRecord], first: u64, last: u64) -> Option<u64> {
 }
 
 #[derive(Deserialize)]
-struct Named {
+struct EventName {
     event: String,
 }
 
-impl<'a> Telling<'a> {
+impl<'a> SpanReader<'a> {
     /// Tells of what has ended after the event `after`. Nothing at all where the run's caller wants no spans.
     pub fn new(tenant: TenantId, run: &'a Run, after: u64) -> Option<Self> {
         let trace = RunTrace::of(run.id, &TraceContext::of_labels(&run.header.labels));

@@ -7,8 +7,9 @@ use interlock_core::ids::{OutboxId, RunId};
 use interlock_core::json::{Hash, Json};
 use interlock_core::planted::{Bug, is_planted};
 use interlock_core::run::event::Event;
+use interlock_core::run::told::{EventFact, EventNames, EventView};
 use interlock_core::time::{Millis, Timestamp};
-use interlock_store::{Changed, NewMessage, OutboundRow, PublishMessages, RunSummary, TenantEvent};
+use interlock_store::{Changed, NewMessage, OutboundRow, PublishMessages, ReadError, TenantEvent};
 use serde_json::json;
 
 use super::outbound::Message;
@@ -29,7 +30,7 @@ pub(crate) async fn publish(engine: &Engine, endpoint: &OutboundRow) -> Result<b
     }
     // Ids sort by the instant: a later batch must have a later one, whichever server makes it.
     let at = engine.now().max(endpoint.fed_at + Millis(1));
-    let mut runs: HashMap<RunId, Option<RunSummary>> = HashMap::new();
+    let mut runs: HashMap<RunId, EventNames> = HashMap::new();
     let mut messages = Vec::new();
     for event in page.events {
         let name = name_of(&event);
@@ -37,17 +38,32 @@ pub(crate) async fn publish(engine: &Engine, endpoint: &OutboundRow) -> Result<b
             continue;
         }
         if let std::collections::hash_map::Entry::Vacant(place) = runs.entry(event.run) {
-            place.insert(store.run_overview(endpoint.tenant, event.run).await?);
+            let run = match store.load_runs(&[(endpoint.tenant, event.run)]).await {
+                Ok(mut found) => found.pop(),
+                // It costs its own names, and nobody else's messages.
+                Err(ReadError::Corrupt(_)) => None,
+                Err(error) => return Err(error.into()),
+            };
+            // Of a run that retention has swept nothing but the event is known.
+            place.insert(run.as_ref().map(EventNames::of).unwrap_or_default());
         }
-        let run = runs.get(&event.run).and_then(Option::as_ref);
-        let of_workflow = |wanted: &Vec<String>| run.is_some_and(|run| wanted.contains(&run.workflow));
+        let names = &runs[&event.run];
+        let of_workflow =
+            |wanted: &Vec<String>| names.workflow().is_some_and(|own| wanted.iter().any(|name| name == own));
         if !endpoint.workflows.as_ref().is_none_or(of_workflow) {
             continue;
         }
-        let payload = message(&event, name, run)?;
-        let place = if is_planted(Bug::LatestEventFirst) { -(event.seq as i64) } else { event.seq as i64 };
+        let (run, seq) = (event.run, event.seq);
+        let TenantEvent { cursor, at: happened_at, event, context, .. } = event;
+        let fact = EventFact { cursor, run, seq, at: happened_at, event, context };
+        let worker = match fact.session().and_then(|session| session.parse().ok()) {
+            Some(session) => engine.workers().name_of(session).await?,
+            None => None,
+        };
+        let payload = message(fact.told(names, worker))?;
+        let place = if is_planted(Bug::LatestEventFirst) { -(seq as i64) } else { seq as i64 };
         let id = message_id(at, messages.len(), &payload);
-        messages.push(NewMessage { id, run: event.run, payload, place });
+        messages.push(NewMessage { id, run, payload, place });
     }
     if is_planted(Bug::EventNotPublished) && messages.len() > 1 {
         messages.pop();
@@ -82,30 +98,24 @@ pub(super) fn fits(pattern: &str, name: &str) -> bool {
     }
 }
 
-/// The event as CloudEvents 1.0 in JSON. The id is the event's own, so receivers can drop repeats.
-fn message(event: &TenantEvent, name: String, run: Option<&RunSummary>) -> Result<Json, EngineError> {
-    let mut seed = event.run.as_bytes().to_vec();
+/// The event as CloudEvents 1.0 in JSON, whose `data` is the event as everybody is told it. The id is the event's own, so
+/// receivers can drop repeats.
+fn message(event: EventView) -> Result<Json, EngineError> {
+    let mut seed = event.run_id.as_bytes().to_vec();
     seed.extend_from_slice(&event.seq.to_be_bytes());
     let id = format!("msg_{}", &Hash::of(&seed).to_string()[..32]);
     let invalid = |error: serde_json::Error| EngineError::Store(format!("an event cannot be read: {error}"));
-    let mut data = json!({ "run_id": event.run, "seq": event.seq, "event": event.event.to_value().map_err(invalid)? });
-    if let Some(run) = run {
-        data["workflow"] = json!(run.workflow);
-        data["workflow_version"] = json!(run.workflow_version);
-        data["subject"] = json!(run.subject);
-        data["labels"] = json!(run.labels);
-    }
+    debug_assert!(Event::NAMES.contains(&event.kind.as_str()), "{}", event.kind);
     let body = json!({
         "specversion": "1.0",
         "id": id,
-        "source": format!("/api/v1/runs/{}", event.run),
-        "type": name,
+        "source": format!("/api/v1/runs/{}", event.run_id),
+        "type": event.kind,
         "time": interlock_core::trigger::schedule::slot_text(event.at),
         "datacontenttype": "application/json",
-        "data": data,
+        "data": event,
     });
-    debug_assert!(Event::NAMES.contains(&name.as_str()), "{name}");
-    Json::of(&Message { id, event: name, body: Json::of(&body).map_err(invalid)? }).map_err(invalid)
+    Json::of(&Message { id, event: event.kind, body: Json::of(&body).map_err(invalid)? }).map_err(invalid)
 }
 
 /// An id for the outbox that sorts by instant and place in the batch.

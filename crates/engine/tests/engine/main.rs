@@ -28,6 +28,7 @@ mod subjects;
 mod target;
 mod tenants;
 mod traces;
+mod undo;
 mod unreadable;
 mod votes;
 mod workflows;

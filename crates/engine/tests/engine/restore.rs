@@ -108,3 +108,17 @@ async fn a_server_on_a_store_whose_restore_was_interrupted_parks_before_it_dispa
 fn server() -> ServerId {
     ServerId(options().ids.fresh())
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn whoever_runs_an_engine_is_told_that_its_store_was_restored() {
+    let database = Database::sqlite();
+    let engine = engine(&database).await;
+    let told = tokio::spawn({
+        let engine = engine.clone();
+        async move { engine.until_restored().await }
+    });
+    let restored = interlock_store::Restored { had: 1, found: 2 };
+    engine.store().refuse_restored(restored);
+    assert_eq!(tokio::time::timeout(Duration::from_secs(10), told).await.unwrap().unwrap(), restored);
+    stop(engine).await;
+}

@@ -127,9 +127,9 @@ async fn survives(commits: i64, source_id: Option<&str>) -> (usize, usize) {
 #[tokio::test(start_paused = true)]
 async fn a_signal_that_is_stored_starts_its_run_whatever_becomes_of_the_server() {
     for source_id in [None, Some("m-1")] {
-        assert_eq!(survives(0, source_id).await, (0, 0), "what was not stored was not promised");
-        assert_eq!(survives(1, source_id).await, (1, 1), "it was stored, and the run was not started");
-        assert_eq!(survives(2, source_id).await, (1, 1), "the run was started, and that was not recorded");
+        assert_eq!(Box::pin(survives(0, source_id)).await, (0, 0), "what was not stored was not promised");
+        assert_eq!(Box::pin(survives(1, source_id)).await, (1, 1), "it was stored, and the run was not started");
+        assert_eq!(Box::pin(survives(2, source_id)).await, (1, 1), "the run was started, and that was not recorded");
     }
 }
 

@@ -8,7 +8,7 @@ use interlock_core::state::RunState;
 use interlock_core::time::Millis;
 use interlock_engine::Engine;
 use interlock_engine::set_aside::Item;
-use interlock_store::StoreUrl;
+use interlock_store::{Page, RunFilter, StoreUrl};
 
 use crate::on_both;
 use crate::rig::{Database, done, ends, engine, hello, plan, plan_with, start, stop, tenant, work};
@@ -61,6 +61,34 @@ async fn is_set_aside(engine: &Engine, tenant: TenantId, run: RunId) {
 }
 
 on_both! {
+    async fn a_list_goes_on_behind_a_run_that_cannot_be_read(database: &Database) {
+        let engine = engine(database).await;
+        let tenant = tenant(&engine, |_| {}).await;
+        let plan = plan(vec![StepSpec::task("a", "a")]);
+        let mut runs = Vec::new();
+        for _ in 0..7 {
+            runs.push(engine.runs().start(start(tenant, &plan, "null")).await.unwrap().run);
+        }
+        for broken in [1, 5, 6] {
+            change(database, runs[broken], "reason = 'nonsense'").await;
+        }
+        let store = engine.store();
+        let mut listed = Vec::new();
+        let mut after = None;
+        loop {
+            let page = store.list_runs(tenant, &RunFilter::default(), Page { limit: 2, after }).await.unwrap();
+            listed.extend(page.iter().map(|run| run.run));
+            after = page.last().map(|run| run.run);
+            if page.len() < 2 {
+                break;
+            }
+        }
+        assert_eq!(listed, [runs[4], runs[3], runs[2], runs[0]], "all others, in order, and each once");
+        assert_eq!(store.unreadable_rows().iter().filter(|(list, _)| *list == "LIST_ALL").count(), 3);
+        assert!(!store.live_counts(tenant, None).await.unwrap().is_empty());
+        stop(engine).await;
+    }
+
     async fn the_reaper_goes_on_behind_a_run_that_cannot_be_read(database: &Database) {
         let engine = engine(database).await;
         let tenant = tenant(&engine, |_| {}).await;

@@ -1,35 +1,22 @@
-//! Events of the journal in the envelope of the live streams.
+//! Events of the journal as they are told: in the one shape of all streams, or in the envelope of the runbook surface.
 
 use std::sync::Arc;
 
 use interlock_core::ids::RunId;
-use interlock_core::json::Json;
-use interlock_core::run::change::Context;
-use interlock_core::run::event::Event;
+use interlock_core::run::told::{EventFact, EventView};
 use interlock_core::time::Timestamp;
 use interlock_engine::EngineError;
-use interlock_protocol::live::{Cursor, Envelope, Meta};
+use interlock_protocol::live::{Envelope, Meta};
 use interlock_store::{EventRecord, TenantEvent};
-use serde_json::{Map, Value};
 
 use super::Topic;
 use super::frame::Frame;
-use super::names::{Names, RunNames};
+use super::names::Names;
 
 /// Writes the events of one topic, with the names that make them readable.
 pub struct Encoder {
     topic: Topic,
     names: Arc<Names>,
-}
-
-/// An event on its way into an envelope.
-struct Fact {
-    cursor: u64,
-    run: RunId,
-    seq: u64,
-    at: Timestamp,
-    event: Json,
-    context: Context,
 }
 
 impl Encoder {
@@ -39,84 +26,79 @@ impl Encoder {
 
     /// A run's own events. The cursor is their `seq`.
     pub async fn of_run(&self, run: RunId, events: Vec<EventRecord>) -> Result<Vec<Frame>, EngineError> {
-        let envelopes = self.envelopes_of_run(run, events).await?;
-        Ok(envelopes.iter().map(|envelope| Frame::new(envelope.meta.seq, envelope)).collect())
+        let told = self.views_of_run(run, events).await?;
+        Ok(told.into_iter().map(|event| (event.seq, event)).map(|(cursor, event)| self.frame(cursor, event)).collect())
     }
 
     /// A run's own events as they are.
-    pub async fn envelopes_of_run(&self, run: RunId, events: Vec<EventRecord>) -> Result<Vec<Envelope>, EngineError> {
-        let mut envelopes = Vec::with_capacity(events.len());
+    pub async fn views_of_run(&self, run: RunId, events: Vec<EventRecord>) -> Result<Vec<EventView>, EngineError> {
+        let mut views = Vec::with_capacity(events.len());
         for EventRecord { seq, at, event, context } in events {
-            let fact = Fact { cursor: seq, run, seq, at, event, context };
-            envelopes.push(self.envelope(fact).await?);
+            views.push(self.view(EventFact { cursor: seq, run, seq, at, event, context }).await?);
         }
-        Ok(envelopes)
+        Ok(views)
     }
 
     /// A tenant's events, by the tenant's cursor.
     pub async fn of_tenant(&self, events: Vec<TenantEvent>) -> Result<Vec<Frame>, EngineError> {
-        let mut frames = Vec::with_capacity(events.len());
-        for envelope in self.envelopes(events).await? {
-            let (cursor, envelope) = envelope;
-            frames.push(Frame::new(cursor, &envelope));
-        }
-        Ok(frames)
+        let cursors: Vec<u64> = events.iter().map(|event| event.cursor).collect();
+        let told = self.views(events).await?;
+        Ok(cursors.into_iter().zip(told).map(|(cursor, event)| self.frame(cursor, event)).collect())
     }
 
-    /// A tenant's events as they are, each with its cursor.
-    pub async fn envelopes(&self, events: Vec<TenantEvent>) -> Result<Vec<(u64, Envelope)>, EngineError> {
-        let mut envelopes = Vec::with_capacity(events.len());
+    /// A tenant's events as they are.
+    pub async fn views(&self, events: Vec<TenantEvent>) -> Result<Vec<EventView>, EngineError> {
+        let mut views = Vec::with_capacity(events.len());
         for TenantEvent { cursor, run, seq, at, event, context } in events {
-            let fact = Fact { cursor, run, seq, at, event, context };
-            envelopes.push((cursor, self.envelope(fact).await?));
+            views.push(self.view(EventFact { cursor, run, seq, at, event, context }).await?);
         }
-        Ok(envelopes)
+        Ok(views)
     }
 
-    async fn envelope(&self, fact: Fact) -> Result<Envelope, EngineError> {
-        let Fact { cursor, run, seq, at, event, context } = fact;
-        let mut payload: Map<String, Value> = event.decode().unwrap_or_default();
-        let name = match payload.remove("event") {
-            Some(Value::String(name)) => name,
-            _ => String::new(),
-        };
-        // An event that this build does not know still has its name and its fields.
-        let known: Option<Event> = event.decode().ok();
-        let step = known.as_ref().and_then(Event::step);
-        payload.remove("step");
-        let worker_id = match payload.get("session").and_then(Value::as_str) {
-            Some(session) => Some(self.names.worker(session).await?),
+    fn frame(&self, cursor: u64, event: EventView) -> Frame {
+        match self.topic {
+            Topic::Execution(..) => {
+                let envelope = enveloped(event);
+                Frame::new(cursor, &envelope.event, &envelope)
+            }
+            Topic::Run(..) | Topic::Tenant(_) => Frame::new(cursor, &event.kind, &event),
+        }
+    }
+
+    async fn view(&self, fact: EventFact) -> Result<EventView, EngineError> {
+        let worker = match fact.session() {
+            Some(session) => Some(self.names.worker(&session).await?),
             None => None,
         };
-        let names = self.names.of(self.topic.tenant(), run, step).await?;
-        let RunNames { workflow, subject, profile, trace, .. } = &*names;
-        Ok(Envelope {
-            id: Cursor::after(cursor).to_string(),
-            event: name,
-            session_id: run,
-            step_number: step.map(|position| position + 1),
-            timestamp: rfc3339(at),
-            payload: Json::of(&payload).unwrap_or_else(|_| Json::null()),
-            meta: Meta {
-                seq,
-                workflow: workflow.clone(),
-                subject: subject.clone(),
-                step: step.and_then(|position| names.step(position)),
-                worker_id,
-                environment: profile.as_deref().map(environment),
-                sandbox_profile: profile.clone(),
-                initiator: Some(context.initiator.to_string()),
-                person: context.person,
-                traceparent: trace.parent.clone(),
-                tracestate: trace.state.clone(),
-            },
-        })
+        let names = self.names.of(self.topic.tenant(), fact.run, fact.step()).await?;
+        Ok(fact.told(&names, worker))
     }
 }
 
-/// The environment that a profile acts on: `prod` of `prod-critical`.
-fn environment(profile: &str) -> String {
-    profile.split('-').next().unwrap_or(profile).to_owned()
+/// The event as the runbook surface tells it.
+pub fn enveloped(event: EventView) -> Envelope {
+    let EventView { id, kind, run_id, seq, at, step, position, payload, context } = event;
+    Envelope {
+        id,
+        event: kind,
+        session_id: run_id,
+        step_number: position.map(|position| position + 1),
+        timestamp: rfc3339(at),
+        payload,
+        meta: Meta {
+            seq,
+            workflow: context.workflow.unwrap_or_default(),
+            subject: context.subject,
+            step,
+            worker_id: context.worker,
+            environment: context.environment,
+            sandbox_profile: context.profile,
+            initiator: Some(context.initiator.to_string()),
+            person: context.person,
+            traceparent: context.traceparent,
+            tracestate: context.tracestate,
+        },
+    }
 }
 
 /// `2025-11-08T13:05:43.120Z`.

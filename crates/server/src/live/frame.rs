@@ -2,7 +2,8 @@
 
 use axum::body::Bytes;
 use axum::extract::ws::Utf8Bytes;
-use interlock_protocol::live::{Control, Envelope};
+use interlock_protocol::live::Control;
+use serde::Serialize;
 
 #[derive(Debug, Clone)]
 pub struct Frame {
@@ -16,9 +17,9 @@ pub struct Frame {
 
 impl Frame {
     /// The text of the message is a slice of the event's bytes: one allocation for both.
-    pub fn new(cursor: u64, envelope: &Envelope) -> Self {
-        let json = serde_json::to_string(envelope).unwrap_or_default();
-        let head = format!("id: {}\nevent: {}\ndata: ", envelope.id, envelope.event);
+    pub fn new(cursor: u64, name: &str, told: &impl Serialize) -> Self {
+        let json = serde_json::to_string(told).unwrap_or_default();
+        let head = format!("id: {cursor}\nevent: {name}\ndata: ");
         let event = Bytes::from(format!("{head}{json}\n\n"));
         let message = event.slice(head.len()..head.len() + json.len());
         // It was a string a line ago.
@@ -52,27 +53,15 @@ pub fn control_event(control: &Control) -> Bytes {
 
 #[cfg(test)]
 mod tests {
-    use interlock_core::ids::RunId;
-    use interlock_core::json::Json;
-    use interlock_protocol::live::Meta;
-
     use super::*;
 
     #[test]
     fn both_forms_carry_the_same_text() {
-        let envelope = Envelope {
-            id: "9".into(),
-            event: "session.created".into(),
-            session_id: RunId::from_bytes([1; 16]),
-            step_number: None,
-            timestamp: String::new(),
-            payload: Json::trusted(r#"{"workflow":"größe"}"#),
-            meta: Meta::default(),
-        };
-        let frame = Frame::new(9, &envelope);
+        let told = serde_json::json!({ "id": "9", "payload": { "workflow": "größe", "text": "a\nb" } });
+        let frame = Frame::new(9, "session.created", &told);
         let event = std::str::from_utf8(&frame.event).unwrap();
         assert_eq!(event, format!("id: 9\nevent: session.created\ndata: {}\n\n", frame.message.as_str()));
-        assert_eq!(serde_json::from_str::<Envelope>(&frame.message).unwrap(), envelope);
+        assert_eq!(serde_json::from_str::<serde_json::Value>(&frame.message).unwrap(), told);
         assert!(!frame.message.contains('\n'), "a line feed would end the event");
     }
 

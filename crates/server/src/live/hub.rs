@@ -84,7 +84,9 @@ impl Hub {
         let store = self.0.engine.for_tenant(topic.tenant());
         Ok(match topic {
             Topic::Tenant(_) => store.last_cursor().await?,
-            Topic::Run(_, run) => store.run_overview(run).await?.ok_or_else(|| ApiError::unknown_run(run))?.version,
+            Topic::Run(_, run) | Topic::Execution(_, run) => {
+                store.run_overview(run).await?.ok_or_else(|| ApiError::unknown_run(run))?.version
+            }
         })
     }
 
@@ -191,7 +193,7 @@ impl Pump {
     /// One read. False when there is nothing left to do.
     async fn turn(&mut self) -> Result<bool, EngineError> {
         let Some(channel) = self.channel.upgrade() else { return Ok(false) };
-        if let Topic::Run(_, run) = self.topic
+        if let Topic::Run(_, run) | Topic::Execution(_, run) = self.topic
             && self.is_over(run).await?
         {
             channel.end();
@@ -199,7 +201,7 @@ impl Pump {
         }
         drop(channel);
         let frames = match self.topic {
-            Topic::Run(tenant, run) => {
+            Topic::Run(tenant, run) | Topic::Execution(tenant, run) => {
                 let mut watcher = self.engine.events().watch_run(tenant, run, self.cursor);
                 match tokio::time::timeout(LOOK_EVERY, watcher.next_of_run()).await {
                     Ok(events) => self.encoder.of_run(run, events?).await?,

@@ -21,7 +21,8 @@ mod subscription;
 
 pub use admit::{Admission, verify_token};
 pub use credential::Credential;
-pub use cursor::{ahead, cursor};
+pub use cursor::{ahead, cursor, place, place_or_since};
+pub use envelope::enveloped;
 pub use events::stream;
 pub use hub::Hub;
 pub use output::stream_output;
@@ -33,12 +34,14 @@ use interlock_core::ids::{RunId, TenantId};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Topic {
     Run(TenantId, RunId),
+    /// The same run in the envelopes of the runbook surface.
+    Execution(TenantId, RunId),
     Tenant(TenantId),
 }
 
 impl Topic {
     pub const fn tenant(self) -> TenantId {
-        let (Self::Run(tenant, _) | Self::Tenant(tenant)) = self;
+        let (Self::Run(tenant, _) | Self::Execution(tenant, _) | Self::Tenant(tenant)) = self;
         tenant
     }
 }

@@ -108,7 +108,7 @@ impl Subscription {
     /// What is older than what is kept comes from the store, for this watcher alone. Also answers how far that goes.
     async fn replay(&self) -> Result<(Vec<Frame>, u64), EngineError> {
         match self.topic {
-            Topic::Run(tenant, run) => {
+            Topic::Run(tenant, run) | Topic::Execution(tenant, run) => {
                 let store = self.engine.for_tenant(tenant);
                 let events = store.events(run, self.cursor, limits::REPLAY_EVENTS_MAX).await?;
                 let cursor = events.last().map_or(self.cursor, |event| event.seq);

@@ -4,6 +4,8 @@
 //! ask ([`BEARER`]), and how requests of this shape can be refused ([`refusals`]). It is served at `/openapi.json`,
 //! with a page for people at `/docs`, and a copy stands in `docs/reference/openapi.json`.
 
+mod examples;
+mod named;
 mod page;
 mod refusals;
 mod requests;
@@ -140,6 +142,8 @@ pub fn text() -> &'static str {
         let mut value = serde_json::to_value(document()).unwrap_or_default();
         loosen(&mut value);
         requests::describe(&mut value);
+        named::describe(&mut value);
+        examples::describe(&mut value);
         format!("{value:#}")
     });
     &TEXT

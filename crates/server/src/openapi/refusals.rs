@@ -85,18 +85,24 @@ fn component(status: u16) -> String {
 pub fn describe(components: &mut Components) {
     components.schemas.insert(Problem::name().into_owned(), Problem::schema());
     for (status, codes) in &*CODES {
-        components.responses.insert(component(*status), RefOr::T(response(codes)));
+        components.schemas.insert(component(*status), RefOr::T(schema(codes)));
+        components.responses.insert(component(*status), RefOr::T(response(*status, codes)));
     }
 }
 
-fn response(codes: &BTreeMap<&'static str, &'static str>) -> Response {
+/// A problem whose code is one of these.
+fn schema(codes: &BTreeMap<&'static str, &'static str>) -> Schema {
     let code = ObjectBuilder::new().schema_type(Type::String).enum_values(Some(codes.keys().copied()));
     let schema = AllOfBuilder::new()
         .item(Ref::from_schema_name(Problem::name().into_owned()))
         .item(ObjectBuilder::new().schema_type(Type::Object).property("code", code.build()))
         .build();
+    Schema::AllOf(schema)
+}
+
+fn response(status: u16, codes: &BTreeMap<&'static str, &'static str>) -> Response {
     let described: Vec<_> = codes.iter().map(|(code, when)| format!("- `{code}`: {when}")).collect();
-    let content = ContentBuilder::new().schema(Some(Schema::AllOf(schema))).build();
+    let content = ContentBuilder::new().schema(Some(Ref::from_schema_name(component(status)))).build();
     ResponseBuilder::new().description(described.join("\n")).content(PROBLEM_JSON, content).build()
 }
 

@@ -48,12 +48,42 @@ pub fn describe(document: &mut Value) {
     }
     for (schema, fields) in EITHER {
         if let Some(schema) = schemas.get_mut(*schema).and_then(Value::as_object_mut) {
-            // A field that is null is as good as none.
-            let one =
-                |field: &&str| json!({ "required": [field], "properties": { *field: { "not": { "type": "null" } } } });
-            schema.insert("oneOf".to_owned(), fields.iter().map(one).collect());
+            let whole = Value::Object(std::mem::take(schema));
+            if let Some(description) = whole.get("description") {
+                schema.insert("description".to_owned(), description.clone());
+            }
+            schema.insert("oneOf".to_owned(), fields.iter().map(|own| with_one(&whole, own, fields)).collect());
         }
     }
+}
+
+/// An object that has this one of some fields, and none of the others.
+fn with_one(whole: &Value, own: &str, fields: &[&str]) -> Value {
+    let mut one = whole.clone();
+    if let Some(properties) = one["properties"].as_object_mut() {
+        properties.retain(|name, _| name == own || !fields.contains(&name.as_str()));
+        // It is there, so it is not null.
+        if let Some(described) = properties.get_mut(own) {
+            *described = not_null(described);
+        }
+    }
+    let mut required = one["required"].as_array().cloned().unwrap_or_default();
+    required.push(json!(own));
+    one["required"] = Value::Array(required);
+    one
+}
+
+/// The same without null.
+fn not_null(described: &Value) -> Value {
+    if let Some(options) = described["anyOf"].as_array() {
+        return options.iter().find(|option| option["type"] != "null").cloned().unwrap_or_default();
+    }
+    let mut plain = described.clone();
+    let kind = described["type"].as_array().and_then(|kinds| kinds.iter().find(|kind| **kind != "null"));
+    if let Some(kind) = kind {
+        plain["type"] = kind.clone();
+    }
+    plain
 }
 
 fn close(schemas: &mut Value) {

@@ -269,3 +269,19 @@ async fn a_head_that_is_too_long_is_refused_at_once() {
     assert!(server.say(&cookies).await.starts_with("HTTP/1.1 200"));
     server.end().await;
 }
+
+/// Whoever balances the load learns from `/readyz` that the server stops, before its port is closed.
+#[tokio::test]
+async fn a_server_that_stops_takes_connections_a_while_and_says_that_it_is_not_ready() {
+    const READY: &str = "GET /readyz HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n";
+    let linger = Duration::from_secs(2);
+    let server = listen_with(|tenant| ServerOptions { linger, ..ServerOptions::new(tenant) }).await;
+    assert!(server.say(READY).await.starts_with("HTTP/1.1 200"));
+    server.stop.cancel();
+    let said = server.say(READY).await;
+    assert!(said.starts_with("HTTP/1.1 503") && said.contains("shutting down"), "{said}");
+    assert!(server.say(HEALTH).await.starts_with("HTTP/1.1 200"), "what still comes is answered");
+    let address = server.address;
+    server.end().await;
+    assert!(TcpStream::connect(address).await.is_err(), "and then the port is closed");
+}

@@ -40,7 +40,7 @@ async fn a_delegate_decides_where_the_delegator_may() {
     assert_eq!(voted["votes"][0]["on_behalf_of"], "ann");
     assert_eq!(voted["summary"], "vic on behalf of ann approved step `gate` of demo version 1: ship it?");
     let events = api.get(&format!("/runs/{run}/events")).await.ok();
-    let told = events["events"].as_array().unwrap().iter().find(|event| event["event"]["event"] == "approval.voted");
+    let told = events["events"].as_array().unwrap().iter().find(|event| event["type"] == "approval.voted");
     assert!(told.is_some_and(|told| told.to_string().contains(r#""on_behalf_of":"ann""#)), "{events}");
     api.end().await;
 }

@@ -109,5 +109,11 @@ async fn a_request_whose_server_dies_is_done_once_by_whoever_repeats_it() {
 }
 
 /// A start is one commit, with its key in it.
-const STARTS: [&str; 5] =
-    ["/runs", "/runs/{run}/retry", "/runs/{run}/restart", "/schedules/{schedule}/trigger", "/executions"];
+const STARTS: [&str; 6] = [
+    "/runs",
+    "/runs/{run}/retry",
+    "/runs/{run}/restart",
+    "/runs/{run}/rollback",
+    "/schedules/{schedule}/trigger",
+    "/executions",
+];

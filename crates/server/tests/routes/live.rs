@@ -222,7 +222,7 @@ async fn a_subscriber_that_reconnects_a_thousand_times_sees_every_event_once_in_
                 match stream.next().await {
                     Some((name, _)) if name == "stream.end" => ended = true,
                     Some((name, event)) => {
-                        assert_eq!(event["event"], name.as_str());
+                        assert_eq!(event["type"], name.as_str());
                         cursor = seq(&event);
                         seen.push(event);
                     }
@@ -244,10 +244,10 @@ async fn a_subscriber_that_reconnects_a_thousand_times_sees_every_event_once_in_
     let sequence: Vec<u64> = seen.iter().map(seq).collect();
     assert_eq!(sequence, (1..=version).collect::<Vec<_>>(), "after {connections} connections");
     assert_eq!(
-        (seen[0]["event"].as_str(), seen[0]["session_id"].as_str()),
+        (seen[0]["type"].as_str(), seen[0]["run_id"].as_str()),
         (Some("session.created"), Some(&*run.to_string()))
     );
-    assert_eq!(seen.last().unwrap()["event"], "session.completed");
+    assert_eq!(seen.last().unwrap()["type"], "session.completed");
     worker.cancel();
     rig.end().await;
 }
@@ -266,9 +266,9 @@ async fn the_feed_shows_all_runs_in_the_tenants_order_and_goes_on_where_one_was(
             let event = next(&mut socket).await.unwrap();
             assert_eq!(seq(&event), cursor + 1, "dense");
             cursor += 1;
-            let run = runs.entry(event["session_id"].as_str().unwrap().to_owned()).or_default();
+            let run = runs.entry(event["run_id"].as_str().unwrap().to_owned()).or_default();
             *run += 1;
-            assert_eq!(event["meta"]["seq"], *run, "a run's own events are in order, too");
+            assert_eq!(event["seq"], *run, "a run's own events are in order, too");
         }
         if reconnect {
             socket = rig.socket(&format!("/ws/feed?last_event_id={cursor}")).await;
@@ -303,12 +303,12 @@ async fn a_token_may_come_in_the_query_or_the_first_frame_and_must_be_right() {
     let rig = Rig::new().await;
     let run = rig.start(1).await;
     let mut by_query = rig.stranger(&format!("/ws/runs/{run}?token={}", rig.key)).await;
-    assert_eq!(next(&mut by_query).await.unwrap()["event"], "session.created");
+    assert_eq!(next(&mut by_query).await.unwrap()["type"], "session.created");
 
     let mut by_frame = rig.stranger(&format!("/ws/runs/{run}")).await;
     let frame = json!({ "type": "subscribe", "token": rig.key, "last_event_id": "0" }).to_string();
     by_frame.send(Message::text(frame)).await.unwrap();
-    assert_eq!(next(&mut by_frame).await.unwrap()["event"], "session.created");
+    assert_eq!(next(&mut by_frame).await.unwrap()["type"], "session.created");
 
     for frame in [json!({ "type": "subscribe", "token": "guess" }), json!({ "type": "subscribe" })] {
         let mut wrong = rig.stranger(&format!("/ws/runs/{run}")).await;
@@ -371,7 +371,7 @@ async fn a_watcher_that_does_not_read_is_told_to_resync_and_loses_nothing() {
     let stream = socket.connect(rig.address).await.unwrap();
     let request = rig.request(&format!("/ws/runs/{run}"), Some(&rig.key));
     let mut slow = client_async(request, stream).await.unwrap().0;
-    assert_eq!(next(&mut slow).await.unwrap()["event"], "session.created");
+    assert_eq!(next(&mut slow).await.unwrap()["type"], "session.created");
 
     let began = Instant::now();
     let mut pauses = 0;
@@ -412,7 +412,7 @@ async fn a_burst_larger_than_what_is_kept_is_not_the_watchers_fault() {
     let rig = Rig::new().await;
     let run = rig.start(1).await;
     let mut socket = rig.socket(&format!("/ws/runs/{run}")).await;
-    assert_eq!(next(&mut socket).await.unwrap()["event"], "session.created");
+    assert_eq!(next(&mut socket).await.unwrap()["type"], "session.created");
     let operator = || Context::by(Initiator::Operator);
     let burst = async {
         for _ in 0..PAUSES {

@@ -61,6 +61,7 @@ const QUESTIONS: &[&str] = &[
     "POST /workflows/plan",
     "POST /policy/eval",
     "POST /policy/replay",
+    "POST /policy/tests",
 ];
 
 /// People come and go, and say who they are elsewhere: `login.*`, `invite.used`, `slack.linked`.
@@ -145,7 +146,10 @@ async fn changes(api: &Api) -> Vec<Change> {
     let slack = crate::slack::connected(api, api.tenant, "eve").await.to_string();
     let team = json!({ "team": "T0ONE", "channel": "C0TWO", "bot_token": BOT_TOKEN });
     let nobody = json!({ "action": "cancel", "filter": { "subject": "nobody" }, "expected_count": 0, "reason": "x" });
+    let ended = api.start(json!([task("a")])).await;
+    api.post(&format!("/runs/{ended}/cancel"), json!({ "reason": "seen" })).await.ok();
     vec![
+        changed("PATCH /runs/{run}/labels", &ended, json!({ "labels": { "team": "web" } }), &["run.labeled"]),
         made("POST /policy/versions", json!({ "files": files }), &["policy.pushed"], "version"),
         Change {
             subject: Subject::Is("1".into()),

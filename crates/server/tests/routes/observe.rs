@@ -1,8 +1,13 @@
 //! What every request leaves behind, and what is carried on.
 
+use std::sync::{Arc, Mutex};
+
 use axum::body::{Body, to_bytes};
 use axum::http::{Request, header};
 use serde_json::json;
+use tracing::field::{Field, Visit};
+use tracing::span::{Attributes, Id, Record};
+use tracing::{Event, Level, Metadata, Subscriber};
 
 use crate::api::{Api, plan, task};
 
@@ -70,5 +75,50 @@ async fn the_numbers_are_there() {
         assert!(text.lines().any(|found| found == line), "{line} is not in\n{text}");
     }
     assert!(!text.contains(&run) && !text.contains("ten_"), "labels are bounded");
+    api.end().await;
+}
+
+/// Notes the ids of the requests whose spans are on where lines of the level `info` are.
+#[derive(Clone, Default)]
+struct RequestSpans(Arc<Mutex<Vec<String>>>);
+
+impl Visit for RequestSpans {
+    fn record_str(&mut self, field: &Field, value: &str) {
+        if field.name() == "id" {
+            self.0.lock().unwrap().push(value.to_owned());
+        }
+    }
+
+    fn record_debug(&mut self, _: &Field, _: &dyn std::fmt::Debug) {}
+}
+
+impl Subscriber for RequestSpans {
+    fn enabled(&self, metadata: &Metadata<'_>) -> bool {
+        *metadata.level() <= Level::INFO
+    }
+
+    fn new_span(&self, span: &Attributes<'_>) -> Id {
+        if span.metadata().name() == "request" {
+            span.record(&mut self.clone());
+        }
+        Id::from_u64(1)
+    }
+
+    fn record(&self, _: &Id, _: &Record<'_>) {}
+    fn record_follows_from(&self, _: &Id, _: &Id) {}
+    fn event(&self, _: &Event<'_>) {}
+    fn enter(&self, _: &Id) {}
+    fn exit(&self, _: &Id) {}
+}
+
+#[tokio::test(start_paused = true)]
+async fn lines_of_the_log_carry_the_request_id_at_the_level_info() {
+    let spans = RequestSpans::default();
+    let guard = tracing::subscriber::set_default(spans.clone());
+    let api = Api::new().await;
+    let request = Request::get("/healthz").header("x-request-id", "mine-7").body(Body::empty());
+    api.raw(request.unwrap()).await;
+    drop(guard);
+    assert!(spans.0.lock().unwrap().contains(&"mine-7".to_owned()));
     api.end().await;
 }

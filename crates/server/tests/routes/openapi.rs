@@ -116,7 +116,7 @@ fn every_code_is_described_and_every_route_is_in_the_reference() {
         .unwrap()
         .values()
         .flat_map(|response| {
-            let schema = &response["content"]["application/problem+json"]["schema"];
+            let schema = resolved(&response["content"]["application/problem+json"]["schema"], &document);
             schema["allOf"][1]["properties"]["code"]["enum"].as_array().unwrap().iter().filter_map(Value::as_str)
         })
         .collect();
@@ -165,6 +165,11 @@ fn signing_in_asks_for_no_token_and_a_signalled_start_is_described() {
     assert!(document["paths"]["/api/v1/runs"]["post"]["responses"]["202"].is_object());
 }
 
+/// What a reference leads to.
+fn resolved<'a>(schema: &'a Value, document: &'a Value) -> &'a Value {
+    schema["$ref"].as_str().map_or(schema, |reference| document.pointer(&reference[1..]).unwrap())
+}
+
 /// Whether a schema says that further fields are refused.
 fn is_closed(schema: &Value) -> bool {
     schema["additionalProperties"] == false
@@ -190,7 +195,8 @@ async fn what_refuses_further_fields_says_so() {
     let token = json!({ "by": "password", "name": "a", "password": "p" });
     let agent = |call: &str| format!("/agent/{session}/{call}");
     let document = document();
-    let schema = |pointer: &str| document["components"]["schemas"].pointer(pointer).unwrap_or(&Value::Null);
+    let schema =
+        |pointer: &str| resolved(document["components"]["schemas"].pointer(pointer).unwrap_or(&Value::Null), &document);
     for (path, body, at, described) in [
         ("/agent/register".to_owned(), &hello, "", "/WorkerHello"),
         (agent("complete-step"), &report, "", "/Report"),

@@ -157,17 +157,18 @@ async fn events_come_newest_first_and_say_who_caused_them() {
     let mut newest = Value::Null;
     for _ in 0..100 {
         newest = api.get("/events?order=newest&limit=1").await.ok();
-        if newest["events"][0]["event"] == "session.canceled" {
+        if newest["events"][0]["type"] == "session.canceled" {
             break;
         }
         tokio::time::sleep(Duration::from_millis(100)).await;
     }
     let last = &newest["events"][0];
-    assert_eq!((&last["event"], &last["payload"]["reason"]), (&json!("session.canceled"), &json!("not today")));
-    assert!(last["meta"]["person"].is_string() || last["meta"]["initiator"] == "operator", "{last}");
-    let before = newest["next_before"].as_u64().unwrap();
+    assert_eq!((&last["type"], &last["payload"]["reason"]), (&json!("session.canceled"), &json!("not today")));
+    assert_eq!(last["context"]["reason"], "not today");
+    assert!(last["context"]["person"].is_string() || last["context"]["initiator"] == "operator", "{last}");
+    let before = newest["next_before"].as_str().unwrap().to_owned();
     let older = api.get(&format!("/events?order=newest&before={before}&limit=500")).await.ok();
-    let names: Vec<_> = older["events"].as_array().unwrap().iter().map(|event| &event["event"]).collect();
+    let names: Vec<_> = older["events"].as_array().unwrap().iter().map(|event| &event["type"]).collect();
     assert_eq!(names.last(), Some(&&json!("session.created")), "{names:?}");
     assert_eq!(older["next_before"], Value::Null);
     let from = api.engine.now().0 + 60_000;

@@ -7,7 +7,7 @@ use interlock_core::tenant::identity::Role;
 use interlock_server::identity::NewKey;
 use serde_json::{Value, json};
 
-use crate::api::{Api, plan, task};
+use crate::api::{Api, completed, plan, task};
 
 /// A request that creates, and another one to the same route.
 pub struct Case {
@@ -43,6 +43,23 @@ pub fn source(workflow: &str) -> String {
 async fn ended(api: &Api) -> String {
     let run = api.start(json!([task("a"), task("b")])).await;
     api.post(&format!("/runs/{run}/cancel"), json!({ "reason": "over" })).await.ok();
+    run
+}
+
+/// A run that has succeeded, and can be undone.
+async fn undoable(api: &Api) -> String {
+    let mut step = task("a");
+    step["rollback"] = json!({ "handler": "undo" });
+    let mut plan = plan(json!([step]));
+    // Nobody else takes what undoes the others.
+    let queue = format!("undoable-{}", api.engine.fresh_id().simple());
+    plan["steps"][0]["queue"] = json!(queue);
+    let run = api.post("/runs", json!({ "plan": plan })).await.text("run_id");
+    let hello = json!({ "worker": "w", "queues": [queue], "slots": 1 });
+    let session = api.post("/agent/register", hello).await.text("session");
+    let assignment = api.poll(&session).await;
+    api.report(&session, &assignment, completed(json!(1))).await.ok();
+    api.post("/agent/unregister", json!({ "session": session })).await;
     run
 }
 
@@ -107,6 +124,7 @@ pub async fn cases(api: &Api, mark: &str) -> Vec<Case> {
             other: Some((named("/runs/{run}/retry", &ended(api).await), json!({}))),
         },
         Case::of("/runs/{run}/restart", &ended(api).await, json!({ "from": "a" }), json!({ "from": "b" })),
+        Case::of("/runs/{run}/rollback", &undoable(api).await, json!({ "reason": "x" }), json!({ "reason": "y" })),
         Case::bodies("/executions", ticket("inc-1"), ticket("inc-2")),
     ]
 }

@@ -70,8 +70,8 @@ async fn events_are_dense_and_can_be_waited_for() {
     let run = api.start(json!([task("a")])).await;
     let events = api.get(&format!("/runs/{run}/events")).await.ok();
     assert_eq!(events["events"][0]["seq"], 1);
-    assert_eq!(events["events"][0]["event"]["event"], "session.created");
-    let since = events["next_since"].as_u64().unwrap();
+    assert_eq!(events["events"][0]["type"], "session.created");
+    let since = events["last_event_id"].as_str().unwrap().to_owned();
 
     let waiting = async { api.get(&format!("/runs/{run}/events?since={since}&wait_ms=60000")).await.ok() };
     let working = async {
@@ -79,13 +79,13 @@ async fn events_are_dense_and_can_be_waited_for() {
         api.poll(&session).await
     };
     let (news, _) = tokio::join!(waiting, working);
-    assert_eq!(news["events"][0]["seq"], since + 1, "{news}");
+    assert_eq!(news["events"][0]["seq"], since.parse::<u64>().unwrap() + 1, "{news}");
 
-    let until = news["next_since"].as_u64().unwrap();
-    let nothing = api.get(&format!("/runs/{run}/events?since={until}&wait_ms=10")).await.ok();
-    assert_eq!(nothing, json!({ "events": [], "next_since": until }));
+    let until = news["last_event_id"].as_str().unwrap().to_owned();
+    let nothing = api.get(&format!("/runs/{run}/events?last_event_id={until}&wait_ms=10")).await.ok();
+    assert_eq!(nothing, json!({ "events": [], "last_event_id": until }));
     let few = api.get(&format!("/runs/{run}/events?limit=1")).await.ok();
-    assert_eq!((few["events"].as_array().unwrap().len(), &few["next_since"]), (1, &json!(1)));
+    assert_eq!((few["events"].as_array().unwrap().len(), &few["last_event_id"]), (1, &json!("1")));
     api.end().await;
 }
 

@@ -63,7 +63,14 @@ async fn what_began_and_ended(api: &Api) {
     for wrong in ["span_ms=999", "span_ms=1000", "from=9000000000000", "from=5&before=5", "workflow="] {
         assert_eq!(api.get(&format!("/stats?{wrong}")).await.problem(), (422, "INPUT_INVALID"), "{wrong}");
     }
-    for wrong in ["span_ms=-1", "state=failed", "from=yesterday", "label=team"] {
+    for wrong in [
+        "span_ms=31622400001",
+        "span_ms=18446744073709551615",
+        "span_ms=-1",
+        "state=failed",
+        "from=yesterday",
+        "label=team",
+    ] {
         assert_eq!(api.get(&format!("/stats?{wrong}")).await.problem(), (400, "REQUEST_INVALID"), "{wrong}");
     }
 }

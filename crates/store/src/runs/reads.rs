@@ -14,8 +14,12 @@ use crate::value::{Row, Value, args, first_id_at};
 /// A run's id is drawn a moment before its `created_at`, and never behind the newest one: this much apart at most.
 const ID_SLACK_MS: i64 = 60_000;
 
+/// Which argument of the lists says below which run id they go on.
+const AFTER: usize = 2;
+
 impl Store {
-    /// Runs, newest first. The narrowest filter chooses the index, the others are checked row by row.
+    /// Runs, newest first. The narrowest filter chooses the index, the others are checked row by row. A row that cannot be
+    /// read is left out, and the rows behind it take its place: a page that is not full is the last one.
     pub async fn list_runs(
         &self,
         tenant: TenantId,
@@ -68,14 +72,28 @@ impl Store {
         } else {
             &sql::LIST_ALL
         };
-        values.push(page.limit.into());
-        let rows = self.rows(stmt, values).await?;
-        Ok(rows.into_iter().map(|row| summary(tenant, row)).collect::<Result<_, _>>()?)
+        let mut found: Vec<RunSummary> = Vec::new();
+        loop {
+            let wanted = page.limit - found.len();
+            let mut asked = values.clone();
+            asked.push(wanted.into());
+            let rows = self.rows(stmt, asked).await?;
+            let is_last = rows.len() < wanted;
+            let mut last = None;
+            for row in rows {
+                match summary(tenant, row, &mut last) {
+                    Ok(run) => found.push(run),
+                    Err(unreadable) => self.leave_out(stmt, unreadable),
+                }
+            }
+            let Some(last) = last.filter(|_| !is_last && found.len() < page.limit) else { return Ok(found) };
+            values[AFTER] = Value::from(last);
+        }
     }
 
     pub async fn run_overview(&self, tenant: TenantId, run: RunId) -> Result<Option<RunSummary>, ReadError> {
         let rows = self.rows(&sql::RUN_ONE, args![tenant, run]).await?;
-        Ok(rows.into_iter().next().map(|row| summary(tenant, row)).transpose()?)
+        Ok(rows.into_iter().next().map(|row| summary(tenant, row, &mut None)).transpose()?)
     }
 
     /// The hash of the plan that the run is carried out by.
@@ -98,7 +116,7 @@ impl Store {
             let (state, detail, reason) = (row.name("state")?, row.opt_name("detail")?, row.opt_name("reason")?);
             Ok(LiveCount { state, detail, reason, runs: row.num("runs")? })
         };
-        rows.into_iter().map(read).collect::<Result<_, CorruptRow>>().map_err(ReadError::from)
+        Ok(self.readable_part(&sql::LIVE_COUNTS, rows, read))
     }
 
     /// All steps of a run as rows, the plan's and the appended ones.
@@ -142,10 +160,13 @@ impl Store {
     }
 }
 
-fn summary(tenant: TenantId, mut row: Row) -> Result<RunSummary, CorruptRow> {
+/// `seen` is the run of the row, also where the rest of it cannot be read.
+fn summary(tenant: TenantId, mut row: Row, seen: &mut Option<RunId>) -> Result<RunSummary, CorruptRow> {
+    let run = row.id("run_id")?;
+    *seen = Some(run);
     Ok(RunSummary {
         tenant,
-        run: row.id("run_id")?,
+        run,
         workspace: row.text("workspace")?,
         workflow: row.text("workflow")?,
         workflow_version: row.num("workflow_version")?,

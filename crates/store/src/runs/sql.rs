@@ -96,6 +96,16 @@ statements! {
         both: "SELECT wake_at FROM run_live WHERE wake_at > $1 ORDER BY wake_at LIMIT 1"
     }
 
+    /// Only of a run that has ended, and only from the labels that it was read with.
+    RUN_RELABEL on runs {
+        both: "UPDATE runs SET labels = $1 WHERE tenant_id = $2 AND run_id = $3 AND state IS NOT NULL
+               AND COALESCE(labels, '') = $4"
+    }
+
+    ATTR_REMOVE on run_attrs {
+        both: "DELETE FROM run_attrs WHERE tenant_id = $1 AND name = $2 AND value = $3 AND run_id = $4"
+    }
+
     RUN_ONE on run_overview {
         both: "SELECT run_id, workspace, workflow, workflow_version, subject, labels, trigger_type, trigger_ref, priority,
                started_by, root_run_id, resumed_from, resume_count, state, detail, reason, position, control, version,

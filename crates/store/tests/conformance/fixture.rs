@@ -181,6 +181,7 @@ pub fn start_set(tenant: TenantId, plan: &Arc<Plan>, wanted: Wanted) -> (Run, Bo
         named: vec![],
         claim: wanted.claim.map(Claimer::of_all_trades),
         queued: wanted.queued,
+        undoes: None,
     };
     let (run, opening) = decide::open(request).unwrap();
     let change = decide::start(&run, opening, Asked::system(created_at)).unwrap().settle(bound).unwrap();

@@ -9,6 +9,7 @@ mod extremes;
 pub mod pattern;
 pub mod pieces;
 pub mod reference;
+mod words;
 
 use std::sync::{Arc, LazyLock};
 
@@ -98,7 +99,26 @@ pub enum NoExpression {
 
 /// Checks that a text is an expression, without running it.
 pub fn check(source: &str) -> Result<(), StepError> {
-    compile(source).map(|_| ()).map_err(|error| about(source, &error))
+    compile(source).map(|_| ()).map_err(|error| unreadable(source, &error))
+}
+
+/// What is wrong with a text that is no expression, and where.
+fn unreadable(source: &str, error: &NoExpression) -> StepError {
+    match error {
+        NoExpression::Syntax { message, line, column } => {
+            about(source, &format!("{}: {message}", words::place(*line, *column)))
+        }
+        other => about(source, other),
+    }
+}
+
+/// Why an expression has no value, and where, as far as that is known.
+fn uncomputable(source: &str, error: &ExecutionError) -> StepError {
+    let (what, name) = words::execution(error);
+    match name.and_then(|name| words::place_of(name, source.trim())) {
+        Some(place) => about(source, &format!("{place}: {what}")),
+        None => about(source, &what),
+    }
 }
 
 fn about(source: &str, error: &dyn std::fmt::Display) -> StepError {
@@ -132,8 +152,14 @@ pub(crate) fn compile(source: &str) -> Result<Program, NoExpression> {
     let program = Program::compile(source).map_err(|errors| {
         let first = errors.errors.into_iter().next();
         let (message, line, column) = first.map_or_else(
-            || ("this is not CEL".to_owned(), 1, 1),
-            |error| (error.msg, usize::try_from(error.pos.0).unwrap_or(1), usize::try_from(error.pos.1).unwrap_or(1)),
+            || ("it cannot be read as an expression".to_owned(), 1, 1),
+            |error| {
+                (
+                    words::syntax(&error.msg),
+                    usize::try_from(error.pos.0).unwrap_or(1),
+                    usize::try_from(error.pos.1).unwrap_or(1),
+                )
+            },
         );
         NoExpression::Syntax { message, line, column }
     })?;
@@ -149,7 +175,7 @@ pub fn evaluate(source: &str, scope: &Scope) -> Result<Value, StepError> {
         return Ok(serde_json::json!({ SECRET: name }));
     }
     scope.budget.open(source).map_err(|spent| about(source, &spent))?;
-    let program = compile(source).map_err(|error| about(source, &error))?;
+    let program = compile(source).map_err(|error| unreadable(source, &error))?;
     scope.budget.hand_over(scope.weight).map_err(|spent| about(source, &spent))?;
     let mut context = Context::with_env(Arc::clone(&ENVIRONMENT));
     scope.budget.equip(&mut context).map_err(|error| about(source, &error))?;
@@ -158,10 +184,7 @@ pub fn evaluate(source: &str, scope: &Scope) -> Result<Value, StepError> {
         context.add_variable_from_value(name.as_str(), convert::to_cel(value));
     }
     let program = budget::metered(program.expression());
-    let value = context.resolve(&program).map_err(|error| match &error {
-        ExecutionError::FunctionError { message, .. } => about(source, message),
-        _ => about(source, &error),
-    })?;
+    let value = context.resolve(&program).map_err(|error| uncomputable(source, &error))?;
     convert::to_json(&value).map_err(|error| about(source, &error))
 }
 
@@ -283,6 +306,35 @@ mod tests {
         assert!(check(&format!("{}true", "!".repeat(3000))).unwrap_err().message.contains("nested"));
         assert!(check(&"1+".repeat(5000)).unwrap_err().message.contains("longer"));
         assert!(render_text("a ${{ b", &scope()).unwrap_err().message.contains("without"));
+    }
+
+    /// Nothing of what the library says reaches people.
+    #[test]
+    fn errors_are_in_our_words_with_the_column() {
+        for (source, says) in [
+            ("1 +", "column 4: the expression ends too early"),
+            ("inputs.n = 1", "column 10: `=` means nothing here; two values are compared with `==`"),
+            ("true & false", "column 6: `&` means nothing here; both conditions hold with `&&`"),
+            ("inputs.n )", "column 10: "),
+            ("'open", "column 1: the text that begins here has no closing quote"),
+            ("inputs.n # 2", "column 10: `#` has no meaning in an expression"),
+            ("1 +\n  * 2", "line 2, column 3: `*` cannot stand here"),
+            ("inputs.nope", "column 8: there is no field `nope` in this value"),
+            ("input.n", "column 1: there is nothing of the name `input`"),
+            ("inputs.n + inputs.name", "cannot be applied to"),
+            ("1 / 0", "a number is divided by zero"),
+            ("inputs.list[7]", "the list has no item at this place"),
+            ("[1].map(1, 2)", "is a plain name, as in `list.map(x, x + 1)`"),
+        ] {
+            let error = evaluate(source, &scope()).unwrap_err().message;
+            assert!(error.contains(says), "{source}: {error}");
+            let lower = error.to_lowercase();
+            for word in
+                ["syntax error", "expecting", "<eof>", "undeclared", "no such key", "overload", "Int(", "mismatched"]
+            {
+                assert!(!lower.contains(word) && !error.contains(word), "{source}: {error}");
+            }
+        }
     }
 
     /// Ten items, `levels` loops inside each other.

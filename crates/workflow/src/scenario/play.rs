@@ -170,6 +170,7 @@ fn start(workflow: &Checked, scenario: &Scenario) -> Result<(Run, Box<ChangeSet>
         used: Used::default(),
         named: Vec::new(),
         queued: None,
+        undoes: None,
     };
     let (run, opening) = decide::open(request).map_err(|error| error.to_string())?;
     let decided = decide::start(&run, opening, Asked::system(START)).map_err(|error| error.to_string())?;

@@ -1,9 +1,9 @@
-//! An event as the command line tells it, whichever way it came: always the API's own envelope.
+//! An event as the command line tells it, whichever way it came: always the API's own.
 
 use interlock_core::ids::RunId;
 use interlock_core::run::event::Event;
 use interlock_core::time::Timestamp;
-use interlock_protocol::live::{Cursor, Envelope};
+use interlock_protocol::live::{Cursor, EventView};
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
 
@@ -23,60 +23,52 @@ pub struct Happened {
     /// None for an event that this build does not know.
     pub known: Option<Event>,
     /// As it came.
-    envelope: Envelope,
+    view: EventView,
 }
 
 /// Programs get the API's own event, whole.
 impl Serialize for Happened {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        self.envelope.serialize(serializer)
+        self.view.serialize(serializer)
     }
 }
 
 impl Happened {
-    /// None where the frame's own fields make no sense.
-    pub fn from_envelope(envelope: Envelope) -> Option<Self> {
-        let cursor: Cursor = envelope.id.parse().ok()?;
-        let at: jiff::Timestamp = envelope.timestamp.parse().ok()?;
-        let mut fields: Map<String, Value> = envelope.payload.decode().ok()?;
-        fields.insert("event".into(), envelope.event.clone().into());
-        if let Some(number) = envelope.step_number {
-            fields.insert("step".into(), number.saturating_sub(1).into());
+    /// None where the event's own fields make no sense.
+    pub fn from_view(view: EventView) -> Option<Self> {
+        let cursor: Cursor = view.id.parse().ok()?;
+        let mut fields: Map<String, Value> = view.payload.decode().ok()?;
+        fields.insert("event".into(), view.kind.clone().into());
+        if let Some(position) = view.position {
+            fields.insert("step".into(), position.into());
         }
         Some(Self {
             cursor: cursor.seq,
-            run_id: envelope.session_id,
-            at: Timestamp(at.as_millisecond()),
+            run_id: view.run_id,
+            at: view.at,
             known: serde_json::from_value(Value::Object(fields)).ok(),
-            event: envelope.event.clone(),
-            step: envelope.meta.step.clone(),
-            subject: envelope.meta.subject.clone(),
-            person: envelope.meta.person.clone(),
-            envelope,
+            event: view.kind.clone(),
+            step: view.step.clone(),
+            subject: view.context.subject.clone(),
+            person: view.context.person.clone(),
+            view,
         })
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use interlock_core::json::Json;
-    use interlock_protocol::live::Meta;
-
     use super::*;
 
     #[test]
-    fn an_envelope_leads_back_to_its_event() {
-        let envelope = Envelope {
-            id: "7".into(),
-            event: "execution.step.completed".into(),
-            session_id: RunId::from_bytes([1; 16]),
-            step_number: Some(3),
-            timestamp: "1970-01-01T00:00:01.500Z".into(),
-            payload: Json::trusted(r#"{"attempt":1,"output_bytes":4}"#),
-            meta: Meta { seq: 7, step: Some("pay".into()), ..Meta::default() },
-        };
-        let happened = Happened::from_envelope(envelope.clone()).unwrap();
-        assert_eq!(serde_json::to_value(&happened).unwrap(), serde_json::to_value(&envelope).unwrap());
+    fn what_is_told_leads_back_to_its_event() {
+        let told = serde_json::json!({
+            "id": "7", "type": "execution.step.completed", "run_id": RunId::from_bytes([1; 16]), "seq": 7, "at": 1_500,
+            "step": "pay", "position": 2, "payload": { "attempt": 1, "output_bytes": 4 },
+            "context": { "initiator": "system" },
+        });
+        let happened = Happened::from_view(serde_json::from_value(told.clone()).unwrap()).unwrap();
+        assert_eq!(serde_json::to_value(&happened).unwrap(), told);
         assert_eq!(
             happened.known,
             Some(Event::StepCompleted { step: 2, attempt: 1, output_bytes: 4, session: None, cost: None })

@@ -2,9 +2,8 @@
 
 use interlock_core::ids::RunId;
 use interlock_core::time::Millis;
-use interlock_protocol::executions::{self, ExecutionEvents};
-use interlock_protocol::live::{FeedPage, path};
-use interlock_protocol::runs::{self, RunView};
+use interlock_protocol::live::{Cursor, FeedPage, path};
+use interlock_protocol::runs::{self, EventList, RunView};
 
 use super::{Failed, Happened, StreamItem, Topic};
 use crate::client::{Client, ClientError, fill};
@@ -42,19 +41,19 @@ impl Polling {
     }
 
     async fn of_run(&mut self, client: &Client, run: RunId) -> Result<Vec<Happened>, Failed> {
-        let path = fill(executions::path::EVENTS, &[("session_id", &run)]);
-        let call = client.get(path).query("since", Some(self.since)).query("wait_ms", Some(WAIT.0));
-        let page: ExecutionEvents = call.waits(WAIT.as_duration()).send().await.map_err(failed)?;
-        let events: Vec<_> = page.events.into_iter().filter_map(Happened::from_envelope).collect();
+        let path = fill(runs::path::EVENTS, &[("run", &run)]);
+        let call = client.get(path).query("last_event_id", Some(self.since)).query("wait_ms", Some(WAIT.0));
+        let page: EventList = call.waits(WAIT.as_duration()).send().await.map_err(failed)?;
+        let events: Vec<_> = page.events.into_iter().filter_map(Happened::from_view).collect();
         self.since = events.last().map_or(self.since, |event| event.cursor);
         Ok(events)
     }
 
     async fn of_feed(&mut self, client: &Client) -> Result<Vec<Happened>, Failed> {
-        let call = client.get(path::FEED).query("since", Some(self.since)).query("wait_ms", Some(WAIT.0));
+        let call = client.get(path::FEED).query("last_event_id", Some(self.since)).query("wait_ms", Some(WAIT.0));
         let page: FeedPage = call.waits(WAIT.as_duration()).send().await.map_err(failed)?;
-        self.since = page.next_since;
-        Ok(page.events.into_iter().filter_map(Happened::from_envelope).collect())
+        self.since = place(&page.last_event_id).unwrap_or(self.since);
+        Ok(page.events.into_iter().filter_map(Happened::from_view).collect())
     }
 }
 
@@ -67,7 +66,11 @@ async fn is_over(client: &Client, run: RunId, since: u64) -> Result<bool, Failed
 async fn newest(client: &Client) -> Result<u64, Failed> {
     let call = client.get(path::FEED).query("order", Some("newest")).query("limit", Some(1));
     let page: FeedPage = call.send().await.map_err(failed)?;
-    Ok(page.next_since)
+    Ok(place(&page.last_event_id).unwrap_or_default())
+}
+
+fn place(id: &str) -> Option<u64> {
+    id.parse::<Cursor>().ok().map(|cursor| cursor.seq)
 }
 
 fn failed(error: ClientError) -> Failed {

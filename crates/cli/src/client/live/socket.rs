@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use futures::{SinkExt, StreamExt};
-use interlock_protocol::live::{Control, Envelope, limits, path};
+use interlock_protocol::live::{Control, EventView, limits, path};
 use reqwest::StatusCode;
 use reqwest::header::{
     CONNECTION, HeaderName, SEC_WEBSOCKET_ACCEPT, SEC_WEBSOCKET_KEY, SEC_WEBSOCKET_VERSION, UPGRADE,
@@ -112,8 +112,8 @@ impl Socket {
             Some(Ok(_)) => return Ok(None),
             Some(Err(error)) => return Err(self.away(&error.to_string())),
         };
-        if let Ok(envelope) = serde_json::from_str::<Envelope>(&text) {
-            events.extend(Happened::from_envelope(envelope));
+        if let Ok(envelope) = serde_json::from_str::<EventView>(&text) {
+            events.extend(Happened::from_view(envelope));
             return Ok(None);
         }
         match serde_json::from_str::<Control>(&text) {

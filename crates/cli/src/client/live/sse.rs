@@ -1,6 +1,6 @@
 //! A stream as server-sent events.
 
-use interlock_protocol::live::{Envelope, limits, path};
+use interlock_protocol::live::{EventView, limits, path};
 use reqwest::header::{ACCEPT, CONTENT_TYPE};
 use reqwest::{Response, StatusCode};
 use tokio::time::timeout;
@@ -71,7 +71,7 @@ impl Events {
             match name.as_str() {
                 "stream.end" => self.ended = true,
                 "stream.resync" | "stream.closing" if events.is_empty() => return Ok(StreamItem::Closed),
-                _ => events.extend(serde_json::from_str::<Envelope>(&data).ok().and_then(Happened::from_envelope)),
+                _ => events.extend(serde_json::from_str::<EventView>(&data).ok().and_then(Happened::from_view)),
             }
         }
         Ok(if events.is_empty() { StreamItem::Nothing } else { StreamItem::Events(events) })

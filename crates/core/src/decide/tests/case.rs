@@ -10,8 +10,8 @@ use super::arrows::{self, Arrow};
 use super::fold::Rows;
 use super::invariants;
 use crate::decide::{
-    Asked, Asking, Bound, Command, Completion, Known, Later, Outcome, Queued, Rendered, StartRequest, decide, open,
-    start,
+    Asked, Asking, Bound, Command, Completion, Known, Later, Outcome, Queued, Rendered, StartRequest, Undoes, decide,
+    open, start,
 };
 use crate::governance::action::Action;
 use crate::governance::judge::{AllowDeclared, Decision, Judge, Judged, Ruling};
@@ -26,7 +26,7 @@ use crate::run::approval::Voter;
 use crate::run::change::{ChangeSet, Context, LiveRow, SideWrite};
 use crate::run::event::Event;
 use crate::run::receipt::Receipt;
-use crate::run::{Header, NamedEffects, Run, Step, Trigger};
+use crate::run::{Header, NamedEffects, Run, Step, Trigger, UNDO_TRIGGER};
 use crate::state::{EffectClass, ReceiptState, RunState, StepState};
 use crate::time::{Millis, Timestamp};
 use crate::work::Claimer;
@@ -61,6 +61,7 @@ pub struct Opening {
     pub named: Vec<NamedEffects>,
     pub claim: Option<Claimer>,
     pub queued: Option<Queued>,
+    pub undoes: Option<Undoes>,
     pub run: u128,
 }
 
@@ -75,6 +76,7 @@ impl Opening {
             named: Vec::new(),
             claim: None,
             queued: None,
+            undoes: None,
             run: 1,
         }
     }
@@ -88,7 +90,7 @@ impl Opening {
             inputs: json(r#"{"order":7}"#),
             subject: Some("INC-1".into()),
             labels: BTreeMap::new(),
-            trigger: Trigger { kind: "api".into(), reference: None },
+            trigger: Trigger { kind: if self.undoes.is_some() { UNDO_TRIGGER } else { "api" }.into(), reference: None },
             priority: 0,
             created_at: START,
             deadline_at,
@@ -109,6 +111,7 @@ impl Opening {
             named: self.named,
             claim: self.claim,
             queued: self.queued,
+            undoes: self.undoes,
         }
     }
 

@@ -87,7 +87,7 @@ fn naive_projection(run: &Run) -> RunState {
         RunState::RollingBack
     } else if run.control == Control::Canceled {
         RunState::Canceled
-    } else if rollback.is_empty() && forward.iter().all(is_good) {
+    } else if rollback.is_empty() && forward.iter().all(is_good) || has_undone(run) {
         RunState::Succeeded
     } else if run.control == Control::Paused || states().any(|state| state == StepState::InDoubt) {
         RunState::Paused
@@ -106,6 +106,12 @@ fn naive_projection(run: &Run) -> RunState {
     }
 }
 
+/// Whether the run was made to undo another one, and has.
+fn has_undone(run: &Run) -> bool {
+    let rollback = &run.steps[run.forward_len()..];
+    run.header.is_undo() && run.control != Control::Canceled && !rollback.is_empty() && rollback.iter().all(is_good)
+}
+
 fn state_is_projected(case: &Case, before: &Run) {
     let run = &case.run;
     assert_eq!(run.state, naive_projection(run), "{run:?}");
@@ -116,7 +122,7 @@ fn state_is_projected(case: &Case, before: &Run) {
     let forward = &run.steps[..run.forward_len()];
     let all_good = forward.iter().all(is_good);
     let undone = !run.added.is_empty() || run.control == Control::Canceled;
-    assert_eq!(run.state == RunState::Succeeded, all_good && !undone);
+    assert_eq!(run.state == RunState::Succeeded, all_good && !undone || has_undone(run));
     if matches!(run.state, RunState::Failed | RunState::Canceled) {
         assert!(run.reason.is_some(), "a run that ended badly says why");
     }

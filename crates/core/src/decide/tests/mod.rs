@@ -25,5 +25,6 @@ mod rollback;
 mod start;
 mod subject;
 mod terminal;
+mod undo;
 mod wait;
 mod why;

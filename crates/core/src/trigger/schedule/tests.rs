@@ -159,6 +159,17 @@ fn what_is_no_expression_is_refused() {
         let error = text.parse::<Cron>().unwrap_err();
         assert!(error.to_string().contains("five fields"), "{error}");
     }
+    for (text, says) in [
+        ("61 * * * *", "column 1: the field for the minute cannot be `61`: it takes 0 to 59"),
+        ("0  3 * * FUN", "column 10: the field for the day of week cannot be `FUN`"),
+        ("1,,2 * * * *", "column 1: the field for the minute cannot be `1,,2`"),
+        ("@sometimes", "`@sometimes` is none of @yearly"),
+        ("* * * *", "it has 4 fields"),
+        ("", "it is empty"),
+    ] {
+        let error = text.parse::<Cron>().unwrap_err();
+        assert!(error.what.starts_with(says), "{error}");
+    }
     for text in ["@daily", "@hourly", "0 9 * * MON-FRI", "30 0 3 * * 1", "0 0 L * *", "0 0 * * 5#3", " 0 3 * * 1 "] {
         assert!(text.parse::<Cron>().is_ok(), "{text}");
     }

@@ -12,7 +12,7 @@ use serde::Deserialize;
 use utoipa::IntoParams;
 
 use crate::api_error::ApiError;
-use crate::live::Topic;
+use crate::live::{Topic, enveloped};
 use crate::query::{Params, parsed};
 use crate::request::Named;
 use crate::routes::runs::events::{Wanted, news_of};
@@ -32,7 +32,7 @@ pub struct ExecutionEventParams {
 
 /// What has happened after an event
 ///
-/// The envelopes of the live stream. With `wait_ms` an empty answer waits for news.
+/// The envelopes of the stream. With `wait_ms` an empty answer waits for news.
 #[utoipa::path(
     get,
     path = path::EVENTS,
@@ -54,6 +54,6 @@ pub async fn events(
     let limit = params.limit.unwrap_or(limits::PAGE_MAX).clamp(1, limits::PAGE_MAX);
     let events = news_of(&state, tenant, run, Wanted { since, limit, wait: params.wait_ms }).await?;
     let next_since = Cursor::after(events.last().map_or(since, |event| event.seq)).to_string();
-    let envelopes = state.hub().encoder(Topic::Run(tenant, run)).envelopes_of_run(run, events).await?;
-    Ok(Json(ExecutionEvents { events: envelopes, next_since }))
+    let told = state.hub().encoder(Topic::Execution(tenant, run)).views_of_run(run, events).await?;
+    Ok(Json(ExecutionEvents { events: told.into_iter().map(enveloped).collect(), next_since }))
 }

@@ -5,6 +5,7 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use interlock_engine::parts::EngineHealth;
 use interlock_protocol::health::Health;
+use interlock_store::SubmitError;
 use tokio::time::timeout;
 
 use crate::api_error::ApiError;
@@ -29,8 +30,15 @@ pub async fn ready(State(state): State<AppState>) -> Result<Json<Health>, ApiErr
     if state.shutdown().is_cancelled() {
         return Err(not_ready("the server is shutting down"));
     }
-    if state.health().store_health().takes_commits().is_err() {
-        return Err(not_ready("the store takes no commits; the server's log has the reason"));
+    match state.health().store_health().takes_commits() {
+        Ok(()) => {}
+        Err(SubmitError::DiskFull(_)) => {
+            return Err(not_ready("the store takes no commits: its disk is full; make room"));
+        }
+        Err(SubmitError::Restored(_)) => {
+            return Err(not_ready("the store takes no commits: it was restored, or failed over; restart this server"));
+        }
+        Err(_) => return Err(not_ready("the store takes no commits; the server's log has the reason")),
     }
     match timeout(limits::READY_TIMEOUT, state.health().store_health().restoring()).await {
         Ok(Ok(Some(_))) => Err(not_ready("a restore of the store is not finished; run `interlock db restore` again")),

@@ -3,7 +3,7 @@
 
 use axum::extract::State;
 use axum::response::Response;
-use interlock_protocol::live::{Cursor, Envelope, path};
+use interlock_protocol::live::{Cursor, EventView, path};
 
 use super::place::{StartingPoint, StreamParams, Upgrade, Watched, open};
 use crate::api_error::ApiError;
@@ -38,7 +38,7 @@ pub async fn feed_socket(
     tag = "live",
     params(StreamParams),
     responses(
-        (status = 200, description = "Envelopes as server-sent events.", body = Envelope, content_type = "text/event-stream"),
+        (status = 200, description = "Server-sent events.", body = EventView, content_type = "text/event-stream"),
         (status = 409),
     ),
 )]

@@ -13,7 +13,7 @@ use utoipa::IntoParams;
 
 use crate::api_error::ApiError;
 use crate::identity::Caller;
-use crate::live::{Admission, Credential, Heard, Socket, Topic, cursor, serve, verify_token};
+use crate::live::{self, Admission, Credential, Heard, Socket, Topic, cursor, serve, verify_token};
 use crate::query::Params;
 use crate::state::AppState;
 
@@ -37,13 +37,7 @@ impl FromRequestParts<AppState> for StartingPoint {
 
     async fn from_request_parts(parts: &mut Parts, state: &AppState) -> Result<Self, ApiError> {
         let Params(params) = Params::<StreamParams>::from_request_parts(parts, state).await?;
-        let header = ["last-event-id", "last_event_id"].into_iter().find_map(|name| parts.headers.get(name));
-        let given = match header {
-            // A browser that reconnects knows better than the address it was given at first.
-            Some(value) => Some(value.to_str().unwrap_or_default().trim().to_owned()),
-            None => params.last_event_id,
-        };
-        given.filter(|text| !text.is_empty()).map(|text| cursor(&text)).transpose().map(Self)
+        live::place(&parts.headers, params.last_event_id.as_deref()).map(Self)
     }
 }
 

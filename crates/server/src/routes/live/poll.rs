@@ -1,10 +1,11 @@
-//! `GET /events?since=`: what has happened in the tenant after a cursor. With `wait_ms` an empty answer waits for news.
+//! `GET /events?last_event_id=`: what has happened in the tenant after a cursor. With `wait_ms` an empty answer waits for news.
 
 use axum::Json;
 use axum::extract::State;
+use axum::http::HeaderMap;
 use interlock_core::ids::TenantId;
 use interlock_core::time::{Millis, Timestamp};
-use interlock_protocol::live::{EventOrder, FeedPage, path};
+use interlock_protocol::live::{Cursor, EventOrder, FeedPage, path};
 use interlock_protocol::runs::limits;
 use serde::Deserialize;
 use tokio::time::timeout;
@@ -13,7 +14,7 @@ use utoipa::IntoParams;
 use super::feed::of_whole_tenant;
 use crate::api_error::ApiError;
 use crate::identity::Caller;
-use crate::live::{Topic, ahead};
+use crate::live::{Topic, ahead, cursor, place_or_since};
 use crate::query::Params;
 use crate::request::bounded;
 use crate::state::AppState;
@@ -22,17 +23,18 @@ use crate::state::AppState;
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub struct PollParams {
-    /// The cursor of the last event that you have seen.
-    #[serde(default)]
-    since: u64,
+    /// The `id` of the last event that you have seen; the header `Last-Event-ID` says the same and comes first.
+    last_event_id: Option<String>,
+    /// Another name for `last_event_id`.
+    since: Option<String>,
     /// Only what happened since then, in Unix milliseconds.
     from: Option<Timestamp>,
-    /// `oldest` first, behind `since`; or the `newest` first.
+    /// `oldest` first, behind `last_event_id`; or the `newest` first.
     #[serde(default)]
     #[param(inline)]
     order: EventOrder,
-    /// With `order=newest`: only what came before this cursor.
-    before: Option<u64>,
+    /// With `order=newest`: only what came before the event of this `id`.
+    before: Option<String>,
     limit: Option<usize>,
     /// How long an empty answer waits for news.
     wait_ms: Option<Millis>,
@@ -54,6 +56,7 @@ pub struct PollParams {
 pub async fn feed_page(
     State(state): State<AppState>,
     caller: Caller,
+    headers: HeaderMap,
     Params(params): Params<PollParams>,
 ) -> Result<Json<FeedPage>, ApiError> {
     of_whole_tenant(&caller)?;
@@ -64,19 +67,22 @@ pub async fn feed_page(
         Some(from) => store.cursor_at(from).await?,
         None => 0,
     };
-    let since = params.since.max(from);
+    let place = place_or_since(&headers, params.last_event_id.as_deref(), params.since.as_deref())?;
+    let seen = place.unwrap_or_default().seq;
+    let before = params.before.as_deref().map(cursor).transpose()?.map(|place| place.seq);
+    let since = seen.max(from);
     match params.order {
         EventOrder::Newest if params.wait_ms.is_some() => {
             return Err(ApiError::malformed("the query: `wait_ms` waits for what comes next, with `order=oldest`"));
         }
-        EventOrder::Newest => return newest(&state, tenant, (since, params.before, limit)).await,
-        EventOrder::Oldest if params.before.is_some() => {
+        EventOrder::Newest => return newest(&state, tenant, (since, before, limit)).await,
+        EventOrder::Oldest if before.is_some() => {
             return Err(ApiError::malformed("the query: `before` needs `order=newest`"));
         }
         EventOrder::Oldest => {}
     }
     let mut page = store.tenant_events(since, limit).await?;
-    if page.events.is_empty() && params.since > store.last_cursor().await? {
+    if page.events.is_empty() && seen > store.last_cursor().await? {
         return Err(ahead());
     }
     if page.events.is_empty() && params.wait_ms.is_some() {
@@ -91,10 +97,9 @@ pub async fn feed_page(
             page.cursor = page.events[limit - 1].cursor;
         }
     }
-    let next_since = page.cursor;
-    let envelopes = state.hub().encoder(Topic::Tenant(tenant)).envelopes(page.events).await?;
-    let events = envelopes.into_iter().map(|(_, envelope)| envelope).collect();
-    Ok(Json(FeedPage { events, next_since, next_before: None }))
+    let last_event_id = Cursor::after(page.cursor).to_string();
+    let events = state.hub().encoder(Topic::Tenant(tenant)).views(page.events).await?;
+    Ok(Json(FeedPage { events, last_event_id, next_before: None }))
 }
 
 /// The newest events between two cursors, the newest first. Cursors are dense but for what retention has removed.
@@ -109,7 +114,8 @@ async fn newest(
     let begin = end.saturating_sub(limit as u64).max(since);
     let mut events = if begin < end { store.tenant_events(begin, limit).await?.events } else { Vec::new() };
     events.retain(|event| event.cursor <= end);
-    let envelopes = state.hub().encoder(Topic::Tenant(tenant)).envelopes(events).await?;
-    let events = envelopes.into_iter().rev().map(|(_, envelope)| envelope).collect();
-    Ok(Json(FeedPage { events, next_since: end, next_before: (begin > since).then_some(begin + 1) }))
+    let mut events = state.hub().encoder(Topic::Tenant(tenant)).views(events).await?;
+    events.reverse();
+    let next_before = (begin > since).then(|| Cursor::after(begin + 1).to_string());
+    Ok(Json(FeedPage { events, last_event_id: Cursor::after(end).to_string(), next_before }))
 }

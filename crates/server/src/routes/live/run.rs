@@ -6,7 +6,7 @@ use axum::http::StatusCode;
 use axum::http::request::Parts;
 use axum::response::{IntoResponse, Response};
 use interlock_core::ids::RunId;
-use interlock_protocol::live::{Cursor, Envelope, path};
+use interlock_protocol::live::{Cursor, EventView, path};
 
 use super::place::{StartingPoint, StreamParams, Upgrade, Watched, open};
 use crate::api_error::ApiError;
@@ -17,7 +17,7 @@ use crate::state::AppState;
 
 /// Follow a run over a WebSocket
 ///
-/// Every message is an envelope, or says how the stream stands. See `docs/reference/live.md`.
+/// Every message is an event, or says how the stream stands. See `docs/reference/live.md`.
 #[utoipa::path(
     get,
     path = path::WS_RUN,
@@ -33,12 +33,12 @@ pub async fn run_socket(
     mut parts: Parts,
 ) -> Result<Response, ApiError> {
     let run = run_of_path(&mut parts, &state).await?;
-    open(state, upgrade, (admission, place), OneRun(run)).await
+    open(state, upgrade, (admission, place), OneRun { run, enveloped: false }).await
 }
 
 /// Follow an execution over a WebSocket
 ///
-/// The same under the runbook surface's name.
+/// Every message is an envelope of the runbook surface, or says how the stream stands.
 #[utoipa::path(
     get,
     path = path::WS_EXECUTION,
@@ -47,13 +47,14 @@ pub async fn run_socket(
     responses((status = 101, description = "The WebSocket is open."), (status = 409), (status = 426)),
 )]
 pub async fn execution_socket(
-    state: State<AppState>,
+    State(state): State<AppState>,
     admission: Admission,
-    place: StartingPoint,
+    StartingPoint(place): StartingPoint,
     upgrade: Upgrade,
-    parts: Parts,
+    mut parts: Parts,
 ) -> Result<Response, ApiError> {
-    run_socket(state, admission, place, upgrade, parts).await
+    let run = run_of_path(&mut parts, &state).await?;
+    open(state, upgrade, (admission, place), OneRun { run, enveloped: true }).await
 }
 
 /// Follow a run as server-sent events
@@ -66,7 +67,7 @@ pub async fn execution_socket(
     tag = "live",
     params(("run" = RunId, Path), StreamParams),
     responses(
-        (status = 200, description = "Envelopes as server-sent events.", body = Envelope, content_type = "text/event-stream"),
+        (status = 200, description = "Server-sent events.", body = EventView, content_type = "text/event-stream"),
         (status = 204, description = "The run has ended, and you have seen all of it."),
         (status = 409),
     ),
@@ -83,18 +84,23 @@ pub async fn run_events(
     if overview.state.is_terminal() && place.is_some_and(|place| place.seq == overview.version) {
         return Ok(StatusCode::NO_CONTENT.into_response());
     }
-    let (topic, cursor) = OneRun(run).topic(&state, &caller, place).await?;
+    let (topic, cursor) = OneRun { run, enveloped: false }.topic(&state, &caller, place).await?;
     let hub = state.hub().clone();
     let subscription = hub.subscribe(topic, cursor, hub.seat(caller.tenant)?);
     Ok(stream(hub, subscription, Credential::new(state.identity().clone(), caller)))
 }
 
-struct OneRun(RunId);
+struct OneRun {
+    run: RunId,
+    /// As the runbook surface tells it.
+    enveloped: bool,
+}
 
 impl Watched for OneRun {
     async fn topic(&self, state: &AppState, caller: &Caller, place: Option<Cursor>) -> Result<(Topic, u64), ApiError> {
-        caller.reach(state, self.0).await?;
-        let topic = Topic::Run(caller.tenant, self.0);
+        caller.reach(state, self.run).await?;
+        let of = if self.enveloped { Topic::Execution } else { Topic::Run };
+        let topic = of(caller.tenant, self.run);
         let newest = state.hub().newest(topic).await?;
         let cursor = place.map_or(0, |place| place.seq);
         if cursor > newest {

@@ -1,18 +1,19 @@
-//! `GET /runs/{run}/events?since=`: what has happened after an event. With `wait_ms` an empty answer waits for news.
+//! `GET /runs/{run}/events?last_event_id=`: what has happened after an event. With `wait_ms` an empty answer waits for news.
 
 use axum::Json;
 use axum::extract::State;
+use axum::http::HeaderMap;
 use interlock_core::ids::{RunId, TenantId};
 use interlock_core::time::Millis;
+use interlock_protocol::live::Cursor;
 use interlock_protocol::runs::{EventList, limits, path};
 use interlock_store::EventRecord;
 use serde::Deserialize;
 use tokio::time::timeout;
 use utoipa::IntoParams;
 
-use super::view;
 use crate::api_error::ApiError;
-use crate::live::ahead;
+use crate::live::{Topic, ahead, place_or_since};
 use crate::query::Params;
 use crate::request::{Named, bounded};
 use crate::state::AppState;
@@ -21,8 +22,10 @@ use crate::state::AppState;
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub struct EventParams {
-    #[serde(default)]
-    since: u64,
+    /// The `id` of the last event that you have seen; the header `Last-Event-ID` says the same and comes first.
+    last_event_id: Option<String>,
+    /// Another name for `last_event_id`.
+    since: Option<String>,
     limit: Option<usize>,
     wait_ms: Option<Millis>,
 }
@@ -43,13 +46,16 @@ pub struct EventParams {
 pub async fn events(
     State(state): State<AppState>,
     Named { tenant, run }: Named,
+    headers: HeaderMap,
     Params(params): Params<EventParams>,
 ) -> Result<Json<EventList>, ApiError> {
-    let since = params.since;
+    let place = place_or_since(&headers, params.last_event_id.as_deref(), params.since.as_deref())?;
+    let since = place.unwrap_or_default().seq;
     let limit = params.limit.unwrap_or(limits::PAGE_MAX).clamp(1, limits::PAGE_MAX);
     let events = news_of(&state, tenant, run, Wanted { since, limit, wait: params.wait_ms }).await?;
-    let next_since = events.last().map_or(params.since, |event| event.seq);
-    Ok(Json(EventList { events: events.into_iter().map(view::event).collect(), next_since }))
+    let last_event_id = Cursor::after(events.last().map_or(since, |event| event.seq)).to_string();
+    let events = state.hub().encoder(Topic::Run(tenant, run)).views_of_run(run, events).await?;
+    Ok(Json(EventList { events, last_event_id }))
 }
 
 /// Which events of a run, and how long to wait for the first of them.

@@ -68,8 +68,11 @@ pub async fn get(
 }
 
 fn tell_notes(notes: &Notes, view: &mut RunView) {
-    let Notes { cancellation, pause, compensation_log, spent_micros, metrics, .. } = notes;
+    let Notes { cancellation, pause, compensation_log, spent_micros, tokens, metrics, .. } = notes;
     view.metrics = metrics.as_deref().copied();
+    let tokens = Some(*tokens).filter(|tokens| !tokens.is_none());
+    view.input_tokens = tokens.map(|tokens| tokens.input);
+    view.output_tokens = tokens.map(|tokens| tokens.output);
     view.spent_micros = Some(*spent_micros).filter(|spent| *spent > 0);
     view.cancellation = cancellation.as_ref().map(|asked| DirectiveView {
         by: asked.by.clone(),

@@ -6,6 +6,7 @@ mod decisions;
 pub mod events;
 pub mod filter;
 mod get;
+mod label;
 mod list;
 pub mod output;
 mod pause;
@@ -50,6 +51,7 @@ pub fn routes() -> OpenApiRouter<AppState> {
         .routes(routes!(skip::skip))
         .routes(routes!(restart::restart))
         .routes(routes!(rollback::roll_back, rollback::preview))
+        .routes(routes!(label::label))
         .routes(routes!(resolve::resolve))
         .routes(routes!(signal::signal))
 }

@@ -1,21 +1,27 @@
-//! `POST /runs/{run}/rollback`: undoes a step and all that came after it, or everything, newest first. `GET` says what that
-//! would be.
+//! `POST /runs/{run}/rollback`: undoes a step and all that came after it, or everything, newest first. A run that has
+//! succeeded is undone by a new one. `GET` says what that would be.
 
 use axum::Json;
 use axum::extract::State;
+use axum::http::HeaderMap;
+use axum::response::{IntoResponse as _, Response};
 use interlock_core::ids::RunId;
 use interlock_core::rejection::Rejection;
 use interlock_core::run::Run;
 use interlock_core::run::undoing::RollbackPreview;
-use interlock_protocol::runs::{RollBackRun, Standing, StepRef, path};
+use interlock_engine::EngineError;
+use interlock_engine::commands::undo::UndoRequest;
+use interlock_protocol::runs::{RollBackRun, Standing, Started, StepRef, path};
 use serde::Deserialize;
 use utoipa::IntoParams;
 
 use crate::api_error::ApiError;
 use crate::directive::answer;
+use crate::idempotency::{IdempotencyHeaders, key_of};
 use crate::identity::Caller;
 use crate::query::Params;
 use crate::request::{Body, Named, reason};
+use crate::routes::runs::start::created;
 use crate::state::AppState;
 
 #[derive(Deserialize, IntoParams)]
@@ -35,45 +41,61 @@ pub struct PreviewParams {
     path = path::ROLLBACK,
     tag = "runs",
     params(("run" = RunId, Path), PreviewParams),
-    responses((status = 200, description = "What would be undone.", body = RollbackPreview)),
+    responses((status = 200, description = "What would be undone.", body = RollbackPreview), (status = 409)),
 )]
 pub async fn preview(
     State(state): State<AppState>,
     Named { tenant, run }: Named,
     Params(params): Params<PreviewParams>,
 ) -> Result<Json<RollbackPreview>, ApiError> {
-    let found = state.for_tenant(tenant).load_run(run).await?.ok_or_else(|| ApiError::unknown_run(run))?;
+    let found = state.runs().to_undo(tenant, run).await?;
     let from = params.step.map(|key| position(&found, &StepRef::Key(key))).transpose()?;
     Ok(Json(state.policies().rollback_preview(&found, from.unwrap_or_default()).await))
 }
 
 /// Undo what the run has done
 ///
-/// With `step` that step and all that came after it, else everything; the newest first.
+/// With `step` that step and all that came after it, else everything; the newest first. A run that has succeeded does not
+/// change: a new run undoes it, one at a time, and what that is about to do is judged by the policy like anything new.
 #[utoipa::path(
     post,
     path = path::ROLLBACK,
     tag = "runs",
-    params(Named),
+    params(Named, IdempotencyHeaders),
     request_body = RollBackRun,
-    responses((status = 200, description = "Where the run stands.", body = Standing)),
+    responses(
+        (status = 200, description = "Where the run stands.", body = Standing),
+        (status = 201, description = "The run had succeeded: a new one undoes it.", body = Started),
+    ),
 )]
 pub async fn roll_back(
     State(state): State<AppState>,
     caller: Caller,
     Named { tenant, run }: Named,
+    headers: HeaderMap,
     Body(body): Body<RollBackRun>,
-) -> Result<Json<Standing>, ApiError> {
+) -> Result<Response, ApiError> {
     let (because, runs) = (reason(body.reason)?, state.runs());
-    let standing = match body.step {
-        None => runs.roll_back(tenant, run, because, caller.operator()).await?,
+    let from = match body.step {
+        None => None,
         Some(step) => {
             let found = state.for_tenant(tenant).load_run(run).await?;
-            let position = position(&found.ok_or_else(|| ApiError::unknown_run(run))?, &step)?;
-            runs.roll_back_to(tenant, run, position, because, caller.operator()).await?
+            Some(position(&found.ok_or_else(|| ApiError::unknown_run(run))?, &step)?)
         }
     };
-    Ok(answer(standing))
+    let directed = match from {
+        None => runs.roll_back(tenant, run, because.clone(), caller.operator()).await,
+        Some(from) => runs.roll_back_to(tenant, run, from, because.clone(), caller.operator()).await,
+    };
+    match directed {
+        Ok(standing) => Ok(answer(standing).into_response()),
+        Err(EngineError::Rejected(Rejection::Terminal { .. })) => {
+            let key = key_of(&state, &headers, &caller).await?;
+            let request = UndoRequest { run, from: from.unwrap_or_default(), reason: because, key };
+            Ok(created(runs.undo_as_new(tenant, request, caller.operator()).await?))
+        }
+        Err(error) => Err(error.into()),
+    }
 }
 
 /// The position of a step of the plan: what was added to undo others is not undone by itself.

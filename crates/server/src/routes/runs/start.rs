@@ -7,8 +7,8 @@ use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use interlock_core::json::Json as Payload;
-use interlock_core::limits::{INPUT_LABELS, OWN_LABELS};
 use interlock_core::plan::rules::OnConflict;
+use interlock_core::run::labels;
 use interlock_core::state::{Admission, Initiator};
 use interlock_core::trace::TraceContext;
 use interlock_engine::{EngineError, IdempotencyKey, StartRun, StartWorkflow, Started};
@@ -111,7 +111,7 @@ async fn make(state: &AppState, caller: &Caller, asked: Asked) -> Result<Started
     let by = caller.context(Initiator::User);
     let workspace = caller.workspace_for(workspace)?;
     let started_by = caller.responsible().map(str::to_owned);
-    let labels = free_labels(labels)?;
+    labels::check_names(labels.keys()).map_err(ApiError::from)?;
     match (workflow, plan) {
         (Some(workflow), None) => {
             let start = StartWorkflow::new(caller.tenant, workflow, inputs);
@@ -168,15 +168,4 @@ pub struct StartBody {
 
 fn no_inputs() -> Payload {
     Payload::trusted("{}")
-}
-
-/// Names that begin like ours are ours.
-fn free_labels(labels: BTreeMap<String, String>) -> Result<BTreeMap<String, String>, ApiError> {
-    let ours = |name: &&String| name.starts_with(OWN_LABELS) || name.starts_with(INPUT_LABELS);
-    match labels.keys().find(ours) {
-        Some(name) => Err(ApiError::invalid(format!(
-            "the label `{name}` has a reserved name: `{OWN_LABELS}` and `{INPUT_LABELS}` begin names of our own"
-        ))),
-        None => Ok(labels),
-    }
 }

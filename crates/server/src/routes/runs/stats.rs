@@ -120,6 +120,10 @@ fn spans_of(params: &StatsParams, now: Timestamp) -> Result<StatsSpans, ApiError
     let number = |length: Millis| range.0.div_ceil(length.0) + 1;
     let shortest = LENGTHS.into_iter().find(|length| number(*length) <= SPANS_DEFAULT);
     let longest = Millis(range.0.div_ceil(SPANS_DEFAULT - 1));
+    if let Some(length) = params.span_ms.filter(|length| *length > limits::SPAN_MAX) {
+        let detail = format!("`span_ms` is {}, and has {} at most, which is a year", length.0, limits::SPAN_MAX.0);
+        return Err(ApiError::malformed(detail));
+    }
     let length = params.span_ms.or(shortest).unwrap_or(longest);
     if length < limits::SPAN_MIN || number(length) > limits::SPANS_MAX + 1 {
         let detail = format!(

@@ -33,6 +33,7 @@ pub async fn steps(State(state): State<AppState>, named: Named) -> Result<Json<S
         let Some(run) = known else { continue };
         let input = run.steps[step.position as usize].input.clone();
         step.input = input.map(|input| view::payload(&state, named.run, input));
+        step.no_retry = run.why_no_retry(step.position);
         step.phase = run.spec(step.position).rules.phase;
     }
     Ok(Json(StepList { steps }))

@@ -7,8 +7,8 @@ use interlock_core::json::Json;
 use interlock_core::limits::{INPUT_LABELS, TRACEPARENT, TRACESTATE};
 use interlock_core::run::Trigger;
 use interlock_engine::payloads::Reference;
-use interlock_protocol::runs::{EventView, PayloadAt, PayloadView, RunView, StepView, path};
-use interlock_store::{EventRecord, RunSummary, StepRow};
+use interlock_protocol::runs::{PayloadAt, PayloadView, RunView, StepView, path};
+use interlock_store::{RunSummary, StepRow};
 
 use crate::state::AppState;
 
@@ -61,6 +61,8 @@ pub fn run(state: &AppState, mut row: RunSummary) -> RunView {
         last_heartbeat_at: None,
         spent_micros: None,
         metrics: None,
+        input_tokens: None,
+        output_tokens: None,
         cancellation: None,
         pause: None,
         undone: Vec::new(),
@@ -85,10 +87,7 @@ pub fn step(state: &AppState, run: RunId, row: StepRow) -> StepView {
         input: None,
         output: row.output.map(|output| payload(state, run, output)),
         error: row.error,
+        no_retry: None,
         phase: None,
     }
-}
-
-pub fn event(record: EventRecord) -> EventView {
-    EventView { seq: record.seq, at: record.at, event: record.event, context: record.context }
 }

@@ -119,19 +119,18 @@ async fn against_a_rival() -> Answer {
     answer
 }
 
-/// A database that takes no commits while it is away.
-#[derive(Default)]
-struct Away(AtomicBool);
+/// A database that takes no commits while it is away, and what it says then.
+struct Away(AtomicBool, CommitFault);
 
 impl Faults for Away {
     fn before_commit(&self, _: u64) -> BoxFuture<'static, CommitFault> {
-        let fault = if self.0.load(Ordering::Relaxed) { CommitFault::Lost } else { CommitFault::None };
+        let fault = if self.0.load(Ordering::Relaxed) { self.1 } else { CommitFault::None };
         std::future::ready(fault).boxed()
     }
 }
 
-async fn without_its_store() -> Answer {
-    let away = Arc::new(Away::default());
+async fn without_its_store(fault: CommitFault) -> Answer {
+    let away = Arc::new(Away(AtomicBool::new(false), fault));
     let (engine, tenants, database) = engine_under(away.clone(), Objects::memory()).await;
     let api = Api::of(engine, tenants, database).await;
     away.0.store(true, Ordering::Relaxed);
@@ -243,7 +242,8 @@ table! { TABLE:
         std::os::unix::fs::symlink(object, object).unwrap();
     }).await,
     "RUN_CONTENDED" => |_| against_a_rival().await,
-    "STORE_UNAVAILABLE" => |_| without_its_store().await,
+    "STORE_UNAVAILABLE" => |_| without_its_store(CommitFault::Lost).await,
+    "STORE_FULL" => |_| without_its_store(CommitFault::DiskFull).await,
     "SECRETS_UNAVAILABLE" => |_| without_its_secret().await,
     "OUTBOUND_UNAVAILABLE" => |_| without_calls_to_the_outside().await,
     "LIVE_STREAMS_FULL" => |api| full_of_streams(api).await,

@@ -123,16 +123,16 @@ async fn a_stream_shows_its_own_tenant_only() {
         let mut seen = Vec::new();
         while !wanted.iter().all(|run| seen.contains(run)) {
             let event = next(socket).await.unwrap();
-            assert!(wanted.contains(&event["session_id"]), "{event}");
-            seen.push(event["session_id"].clone());
+            assert!(wanted.contains(&event["run_id"]), "{event}");
+            seen.push(event["run_id"].clone());
         }
     }
     let mut seen = Vec::new();
     while !wanted.iter().all(|run| seen.contains(run)) {
         let (_, event) = events.next().await.unwrap();
-        if event["session_id"].is_string() {
-            assert!(wanted.contains(&event["session_id"]), "{event}");
-            seen.push(event["session_id"].clone());
+        if event["run_id"].is_string() {
+            assert!(wanted.contains(&event["run_id"]), "{event}");
+            seen.push(event["run_id"].clone());
         }
     }
     rig.end().await;

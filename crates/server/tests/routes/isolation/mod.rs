@@ -179,6 +179,7 @@ pub fn body(line: &Line, own: &Things) -> Value {
         "/runs/{run}/cancel" | "/runs/{run}/pause" | "/runs/{run}/skip" | "/runs/{run}/rollback" => {
             json!({ "reason": "x" })
         }
+        "/runs/{run}/labels" => json!({ "labels": { "team": "x" } }),
         "/executions" => json!({ "ticket_id": "INC-1", "runbook_id": own.workflow }),
         "/executions/{session_id}/approve" => json!({ "step_number": 1, "approved": true }),
         "/executions/{session_id}/rollback" => json!({ "reason": "x", "step_number": 1 }),

@@ -80,6 +80,7 @@ const NAMES: &[(&str, &str, &str, Named)] = &[
     ("POST", "/runs", "/subject", Named::Subject),
     ("POST", "/runs", "/workspace", Named::Workspace),
     ("POST", "/runs", "/labels/*", Named::Label),
+    ("PATCH", "/runs/{run}/labels", "/labels/*", Named::Label),
     ("POST", "/runs/{run}/approve", "/on_behalf_of", Named::Person),
     ("POST", "/runs/{run}/signals", "/source_id", Named::Source),
     ("POST", "/schedules", "/name", Named::Schedule),
@@ -178,6 +179,7 @@ const OWN_WORDS: &[&str] = &[
     "if-none-match",
     "last_event_id",
     "since",
+    "before",
     // A group of people, by which a list is narrowed.
     "approvers",
 ];

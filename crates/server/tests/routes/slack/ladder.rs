@@ -79,8 +79,7 @@ async fn each_rung_is_reached_once_and_none_decides() {
     let card = slack.held().messages[0].clone();
     assert!(card.shown().contains("Approval overdue") && card.button(APPROVE).is_some(), "{}", card.shown());
     let events = api.get(&format!("/runs/{run}/events")).await.ok();
-    let overdue =
-        events["events"].as_array().unwrap().iter().filter(|event| event["event"]["event"] == "approval.expired");
+    let overdue = events["events"].as_array().unwrap().iter().filter(|event| event["type"] == "approval.expired");
     assert_eq!(overdue.count(), 1);
     seconds(60).await;
     assert_eq!(count(&slack), (1, 1, 1, 0), "the second channel");

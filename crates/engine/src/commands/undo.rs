@@ -1,0 +1,115 @@
+//! Undoing a run that has ended: it does not change any more, so a new run undoes it, newest effect first (decision 0044).
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use interlock_core::decide::{self, Undoes};
+use interlock_core::ids::{RunId, TenantId};
+use interlock_core::json::canonical_hash;
+use interlock_core::rejection::Rejection;
+use interlock_core::run::change::Context;
+use interlock_core::run::{Run, Trigger, UNDO_TRIGGER};
+use interlock_core::state::ReceiptState;
+
+use crate::commands::start::{Earlier, EncodedPlan, IdempotencyKey, StartRun, Started};
+use crate::error::EngineError;
+use crate::parts::Runs;
+
+/// What somebody wants undone of a run that has ended.
+#[derive(Debug, Clone)]
+pub struct UndoRequest {
+    pub run: RunId,
+    /// The position of the first step that is undone; those before it stand.
+    pub from: u32,
+    pub reason: String,
+    pub key: Option<IdempotencyKey>,
+}
+
+impl Runs {
+    /// The run as it stands, for whoever wants to undo it: the newest that undoes it, where there is one. Where a retry or a
+    /// restart has gone on from it, its effects are that run's.
+    pub async fn to_undo(&self, tenant: TenantId, run: RunId) -> Result<Run, EngineError> {
+        let load = async |run| -> Result<Run, EngineError> {
+            Ok(self.0.0.store.load_runs(&[(tenant, run)]).await?.pop().ok_or(Rejection::UnknownRun { run })?)
+        };
+        let found = load(run).await?;
+        if !found.state.is_terminal() {
+            return Ok(found);
+        }
+        match self.newest_successor(tenant, run).await? {
+            newest if newest == run => Ok(found),
+            newest => {
+                let newest = load(newest).await?;
+                if newest.header.is_undo() {
+                    Ok(newest)
+                } else {
+                    Err(Rejection::Continued { run, by: newest.id }.into())
+                }
+            }
+        }
+    }
+
+    /// Makes the run that undoes one which has succeeded. There is one at a time: the next goes on where it has ended.
+    pub async fn undo_as_new(
+        &self,
+        tenant: TenantId,
+        request: UndoRequest,
+        by: Context,
+    ) -> Result<Started, EngineError> {
+        let UndoRequest { run, from, reason, key } = request;
+        let asked = canonical_hash(&serde_json::json!({ "undoes": run, "from": from, "reason": reason }));
+        let fingerprint = asked.map_err(|error| Rejection::InvalidInput { what: error.to_string() })?;
+        let old = self.to_undo(tenant, run).await?;
+        let is_over = old.state.is_terminal();
+        let (hash, text) = old.plan.encode();
+        let plan = Arc::new(EncodedPlan { plan: Arc::clone(&old.plan), hash, text });
+        let header = &old.header;
+        let request = StartRun {
+            workspace: header.workspace.clone(),
+            subject: header.subject.clone(),
+            labels: header.labels.clone(),
+            trigger: Trigger { kind: UNDO_TRIGGER.into(), reference: Some(run.to_string()) },
+            priority: header.priority,
+            started_by: by.person.clone().or_else(|| header.started_by.clone()),
+            idempotency: key,
+            fingerprint: Some(fingerprint),
+            by,
+            ..StartRun::new(tenant, plan, header.inputs.clone())
+        };
+        if let Some(first) = self.repeated(&request).await? {
+            return Ok(first);
+        }
+        if !is_over {
+            return Err(Rejection::Continued { run, by: old.id }.into());
+        }
+        let resumed = decide::undo(&old, from)?;
+        self.check_open_effects(&old).await?;
+        let id = RunId(self.0.0.options.ids.fresh());
+        let earlier = Earlier {
+            lineage: Some(resumed.lineage),
+            inherited: resumed.inherited,
+            starters: resumed.starters,
+            used: resumed.used,
+            named: resumed.named,
+            undoes: Some(Undoes { from, reason }),
+        };
+        self.start_from(id, request, earlier).await
+    }
+
+    /// An effect of which nobody knows whether it happened, a late one included, is neither undone nor undone again.
+    async fn check_open_effects(&self, old: &Run) -> Result<(), EngineError> {
+        let receipts = self.0.0.store.receipts(old.tenant, old.id).await?.into_iter().map(|row| row.receipt);
+        let forward = old.forward_len() as u32;
+        let stuck = receipts.filter(|receipt| match receipt.state {
+            ReceiptState::Intent | ReceiptState::InDoubt => true,
+            // What undid a step has reported after its run was given up.
+            ReceiptState::Succeeded => receipt.late && receipt.is_of_claim() && receipt.position >= forward,
+            ReceiptState::Failed => false,
+        });
+        let steps: BTreeSet<String> = stuck.map(|receipt| old.spec(receipt.position).key.clone()).collect();
+        if steps.is_empty() {
+            return Ok(());
+        }
+        Err(Rejection::ResumeFailed { run: old.id, steps: steps.into_iter().collect() }.into())
+    }
+}
