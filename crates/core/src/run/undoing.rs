@@ -79,8 +79,12 @@ impl Run {
                 left.push(LeftStep { step, position, state, why: why.to_owned() });
             }
         }
-        let mut preview = RollbackPreview { undone, left, asks: String::new() };
-        preview.say_who_is_asked();
+        let asks =
+            "whom the policy names: the run has ended, and what undoes it is judged like anything new".to_owned();
+        let mut preview = RollbackPreview { undone, left, asks };
+        if !self.state.is_terminal() {
+            preview.say_who_is_asked();
+        }
         preview
     }
 

@@ -69,6 +69,7 @@ fn what_is_undone_is_not_undone_again() {
     let listed: Vec<_> = preview.undone.iter().map(|step| step.step.as_str()).collect();
     let left: Vec<_> = preview.left.iter().map(|step| step.step.as_str()).collect();
     assert_eq!((listed, left), (vec!["a"], vec!["c", "b"]), "what has no inverse is named");
+    assert!(preview.asks.contains("judged"), "{}", preview.asks);
     let mut rest = undoing(&part, 0);
     assert_eq!(undone(&rest), [0]);
     rest.run_step();
