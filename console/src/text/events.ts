@@ -10,6 +10,8 @@ export interface EventBody {
   steps?: number[];
   attempt?: number;
   session?: string;
+  worker?: string;
+  check?: string;
   error?: { class: string; code: string; message: string };
   eligible_at?: number;
   deadline_at?: number | null;
@@ -50,8 +52,14 @@ export function words({ at, body }: RunEvent): string {
   switch (body.event) {
     case 'session.created':
       return `started, with version ${body.version} of ${body.workflow}`;
+    case 'session.offered':
+      return `“${body.worker ?? 'a worker'}” is asked to take the run`;
     case 'session.assigned':
-      return 'assigned to a worker';
+      return `assigned to ${body.worker === undefined ? 'a worker' : `“${body.worker}”`}`;
+    case 'session.unassigned': {
+      const who = body.worker === undefined ? 'nobody took the run' : `not “${body.worker}”’s${body.status === undefined ? '' : ` (${body.status})`}`;
+      return `${who}: ${body.check === undefined ? '' : `${body.check}: `}${body.why ?? ''}`;
+    }
     case 'session.paused':
       return `paused: ${body.reason ?? ''}`;
     case 'session.resumed':
@@ -96,6 +104,8 @@ export function words({ at, body }: RunEvent): string {
       return `the approval is ${body.status}`;
     case 'policy.decided':
       return `policy says ${(body.verdict ?? '').replaceAll('_', ' ')}`;
+    case 'receipt.deduplicated':
+      return 'another run has had the effect; it was not performed again';
     case 'receipt.recorded':
       return body.state === 'intent' ? 'effect about to be sent' : `effect ${(body.state ?? '').replaceAll('_', ' ')}`;
     default:

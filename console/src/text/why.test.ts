@@ -24,3 +24,12 @@ it('says how long a worker has been silent, and when its step is taken back', ()
     'The worker “box-1” that has attempt 2 was last heard of 12 s ago. The step is taken back in 18 s, unless it comes back.',
   );
 });
+
+it('answers why nobody takes a run', () => {
+  const failures = [{ worker: 'box-1', session: 'ses_1', check: 'credentials' as const, why: 'DB is not there', at: 0 }];
+  const cause = { cause: 'assigning' as const, failures, attempts_max: 3, queue: 'default', needs: ['workdir'], workers: 0, until: 15_000 };
+  expect(sentence(cause, 0)).toBe(
+    'Nobody has taken the run, and no other worker of the queue “default” has workdir; this attempt ends in 15 s. ' +
+      'Attempt 1 of 3: box-1: credentials: DB is not there.',
+  );
+});

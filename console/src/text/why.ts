@@ -23,6 +23,10 @@ export function sentence(cause: Cause, now: number): string {
       return `The worker that has attempt ${cause.attempt} is silent. A server takes the step back within seconds.`;
     case 'unclaimed':
       return unclaimed(cause, now);
+    case 'assigning':
+      return assigning(cause, now);
+    case 'worker_lost':
+      return `The worker that had the run was lost while it ran “${cause.step}”, and the run’s directory with it.`;
     case 'unknown_task':
       return `No worker on the queue “${cause.queue}” knows the task “${cause.task}”. It is offered again ${away(cause.next_attempt_at, now)}.`;
     case 'backoff':
@@ -82,6 +86,22 @@ function unclaimed(cause: Extract<Cause, { cause: 'unclaimed' }>, now: number): 
         ? `no registered worker of the queue “${cause.queue}” ${has}`
         : `${plural(cause.workers, 'worker')} of the queue “${cause.queue}” may have it, and ${cause.workers === 1 ? 'is' : 'are'} busy`;
   return `It has waited ${span(now - cause.since)} for a worker to run${task}: ${workers}.`;
+}
+
+function assigning(cause: Extract<Cause, { cause: 'assigning' }>, now: number): string {
+  const until = cause.until == null ? '' : `; this attempt ends ${away(cause.until, now)}`;
+  const first =
+    cause.asked != null
+      ? `The worker “${cause.asked}” is asked to take the run${cause.until == null ? '' : `, and answers ${away(cause.until, now)} at the latest`}.`
+      : cause.workers === 0
+        ? `Nobody has taken the run, and no other worker of the queue “${cause.queue}” has ${(cause.needs ?? []).join(' and ')}${until}.`
+        : `A worker is looked for that takes the run${until}.`;
+  const failures = (cause.failures ?? []).map((failure, index) => {
+    const who = failure.worker == null ? '' : `${failure.worker}: `;
+    const check = failure.check == null ? '' : `${failure.check}: `;
+    return ` Attempt ${index + 1} of ${cause.attempts_max}: ${who}${check}${failure.why}.`;
+  });
+  return first + failures.join('');
 }
 
 function approval(cause: Extract<Cause, { cause: 'approval' }>, now: number): string {

@@ -159,7 +159,7 @@ fn main() -> ExitCode {
 async fn carry_out(command: Command) -> anyhow::Result<()> {
     match command {
         Command::Up(args) => Box::pin(up::run(args)).await,
-        Command::Server(args) => server::run(args).await,
+        Command::Server(args) => Box::pin(server::run(args)).await,
         Command::Worker(args) => worker::run(args).await,
         Command::Status(args) => status::run(args).await,
         Command::Health(args) => health::run(args).await,

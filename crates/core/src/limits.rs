@@ -43,6 +43,8 @@ pub const BULK_RUNS_MAX: usize = 50_000;
 pub const OUTBOUND_PER_CHANGE_MAX: usize = 64;
 pub const VOTES_PER_APPROVAL_MAX: usize = 64;
 pub const EFFECTS_PER_STEP_MAX: u32 = 1_000;
+/// The longest time for which the effect of one run may count as another run's.
+pub const DEDUPE_WINDOW_MAX: Millis = Millis::from_secs(30 * 24 * 3600);
 /// How often a run may be continued by a new one.
 pub const RESUMES_MAX: u32 = 1_000;
 pub const ATTEMPTS_MAX: u32 = 1_000;
@@ -76,6 +78,15 @@ pub const EFFECT_SETTLES_AFTER: Millis = Millis(WORKER_STOP_GRACE.0 + EFFECT_SEN
 /// How long a step is kept from the next worker after one did not know its task; twice as long each time.
 pub const UNKNOWN_TASK_PAUSE: Millis = Millis::from_secs(1);
 pub const UNKNOWN_TASK_PAUSE_MAX: Millis = Millis::from_secs(10);
+/// How long a worker may take to answer the offer of a run.
+pub const ASSIGNMENT_ACK: Millis = Millis::from_secs(5);
+/// How often a worker is looked for before the run fails.
+pub const ASSIGNMENT_ATTEMPTS_MAX: usize = 3;
+/// How long each of these attempts looks for a worker, and the pause after one that did not answer.
+pub const ASSIGNMENT_BACKOFF: [Millis; ASSIGNMENT_ATTEMPTS_MAX] =
+    [Millis::from_secs(5), Millis::from_secs(15), Millis::from_secs(45)];
+/// How long a run that waits for something else keeps its worker, unless it says `workdir: keep`.
+pub const ASSIGNMENT_KEPT: Millis = Millis::from_mins(2);
 /// How long an approval stays open, how long a grant may stay unused.
 pub const APPROVAL_EXPIRES_AFTER: Millis = Millis::from_hours(24);
 pub const APPROVAL_ESCALATE_PROD: Millis = Millis::from_mins(10);

@@ -50,6 +50,10 @@ pub enum Rejection {
     Undecided { run: RunId, step: String, why: String },
     #[error("run {run} is {control}; nothing is claimed from it")]
     NotClaimable { run: RunId, control: Control },
+    #[error(
+        "offer {number} of run {run} is over: it was answered, has run out, or was another worker's; drop the run's directory"
+    )]
+    AssignmentOver { run: RunId, number: u32 },
     #[error("run {run} is being canceled: nothing further starts; end the attempt")]
     Canceling { run: RunId },
     #[error("approval {approval} does not take this vote: {why}")]
@@ -89,6 +93,10 @@ pub enum Rejection {
         "the worker of step {step} of run {run} may still be sending: that its effect did not happen can be said in {} ms", after.0
     )]
     EffectUnderWay { run: RunId, step: u32, after: Millis },
+    #[error(
+        "run {by} is about to have the same effect, or nobody knows whether it had it: try again once that is settled"
+    )]
+    EffectElsewhere { by: RunId },
 }
 
 /// Steps in a message: `a`, `b`.
@@ -98,8 +106,13 @@ fn named(steps: &[String]) -> String {
 
 /// The code by which a worker hears that the run's writes are used up, and with which the step then fails.
 pub const WRITES_EXHAUSTED: &str = "RUN_WRITES_EXHAUSTED";
+/// The code by which a worker hears that another run of the tenant has the same effect under way.
+pub const EFFECT_ELSEWHERE: &str = "EFFECT_ELSEWHERE";
 /// The code of a step that was not begun, or not tried again, because the run has spent what it may.
 pub const SPEND_EXHAUSTED: &str = "RUN_SPEND_EXHAUSTED";
+
+/// The code by which a worker hears that the run which it was offered is not for it any more.
+pub const ASSIGNMENT_OVER: &str = "ASSIGNMENT_OVER";
 
 /// The code of a run whose running step has not been renewed for long: derived when somebody looks, never stored.
 pub const RUN_ORPHANED: &str = "RUN_ORPHANED";
@@ -127,6 +140,7 @@ impl Rejection {
             Self::Denied { .. } => "POLICY_DENIED",
             Self::Undecided { .. } => "POLICY_UNAVAILABLE",
             Self::NotClaimable { .. } => "RUN_NOT_CLAIMABLE",
+            Self::AssignmentOver { .. } => ASSIGNMENT_OVER,
             Self::Canceling { .. } => "RUN_CANCELING",
             Self::VoteRefused { .. } => "APPROVAL_VOTE_REFUSED",
             Self::ResumeFailed { .. } => "RUN_RESUME_FAILED",
@@ -135,6 +149,7 @@ impl Rejection {
             Self::NotBound { .. } | Self::NotGranted { .. } => "INTERNAL",
             Self::EffectRecorded { .. } => "EFFECT_RECORDED",
             Self::EffectUnderWay { .. } => "EFFECT_UNDER_WAY",
+            Self::EffectElsewhere { .. } => EFFECT_ELSEWHERE,
         }
     }
 }

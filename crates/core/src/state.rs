@@ -163,6 +163,38 @@ names!(
 );
 
 names!(
+    /// The state of an assignment: one offer of a run to one worker session.
+    AssignmentState, "assignment state", {
+        /// The worker was asked, and checks whether it could.
+        Offered = "offered",
+        /// The run is this worker's.
+        Acked = "acked",
+        /// The run has ended, or has waited too long to keep its worker.
+        Released = "released",
+        /// A check of the worker has failed.
+        Refused = "refused",
+        /// The worker did not answer in time.
+        Expired = "expired",
+        /// The worker's session is over.
+        Lost = "lost",
+    }
+);
+
+names!(
+    /// What a worker looks at before it takes a run.
+    PreflightCheck, "preflight check", {
+        /// Whether it runs commands under the run's profile, and its host can.
+        Sandbox = "sandbox",
+        /// Whether it can make and keep the run's directory.
+        Workdir = "workdir",
+        /// Whether its own lists let every command through.
+        Commands = "commands",
+        /// Whether every credential can be had.
+        Credentials = "credentials",
+    }
+);
+
+names!(
     /// What makes a repeated request one request.
     IdempotencyState, "idempotency record state", {
         Processing = "processing",

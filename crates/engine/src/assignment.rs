@@ -54,7 +54,8 @@ fn command_terms(run: &Run, spec: &StepSpec) -> Option<Box<CommandTerms>> {
         _ => return None,
     };
     let profile = run.plan.rules.profile.clone().unwrap_or_default();
-    Some(Box::new(CommandTerms { profile, credentials: spec.rules.credentials.clone(), undo }))
+    let workdir = spec.rules.workdir.is_some();
+    Some(Box::new(CommandTerms { profile, credentials: spec.rules.credentials.clone(), undo, workdir }))
 }
 
 /// Kinds without a handler of their own are named by their kind.

@@ -1,9 +1,11 @@
 //! Numbers about runs since this engine was opened, for whoever watches it. Counting costs an addition.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 
-use interlock_core::run::change::ChangeSet;
-use interlock_core::state::RunState;
+use interlock_core::run::change::{ChangeSet, SideWrite};
+use interlock_core::state::{AssignmentState, RunState};
 
 const STATES: usize = RunState::ALL.len();
 /// Upper bounds of run durations, in milliseconds; longer ones fall behind the last.
@@ -17,7 +19,13 @@ pub struct Counters {
     durations: [Durations; STATES],
     /// Batches of output that came for an attempt that was over.
     output_refused: AtomicU64,
+    /// What became of offers of runs, by worker.
+    assignments: Mutex<BTreeMap<(String, AssignmentState), u64>>,
 }
+
+/// Workers that are counted by name; what others do is counted together.
+const WORKERS_MAX: usize = 100;
+const OTHER_WORKERS: &str = "other";
 
 /// How long runs took that ended in one state.
 #[derive(Default)]
@@ -38,12 +46,32 @@ impl Counters {
         if from != Some(to) {
             self.transitions[from.map_or(STATES, index)][index(to)].fetch_add(1, Ordering::Relaxed);
         }
+        for write in &change.side {
+            if let SideWrite::PutAssignment(record) = write {
+                self.assignment(&record.worker, record.state);
+            }
+        }
         if let Some(end) = &change.end {
             let bucket = DURATION_BOUNDS_MS.iter().position(|bound| end.duration_ms <= *bound).unwrap_or(BUCKETS - 1);
             let durations = &self.durations[index(end.state)];
             durations.buckets[bucket].fetch_add(1, Ordering::Relaxed);
             durations.sum_ms.fetch_add(end.duration_ms, Ordering::Relaxed);
         }
+    }
+
+    /// Counts what became of an offer. Only runs that one worker has as a whole come here.
+    fn assignment(&self, worker: &str, state: AssignmentState) {
+        let mut counts = self.assignments.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_known = counts.keys().any(|(name, _)| name == worker);
+        let is_full = || counts.len() >= WORKERS_MAX * AssignmentState::ALL.len();
+        let worker = if is_known || !is_full() { worker } else { OTHER_WORKERS };
+        *counts.entry((worker.to_owned(), state)).or_default() += 1;
+    }
+
+    /// How often offers to each worker came to each state.
+    pub fn assignments(&self) -> Vec<(String, AssignmentState, u64)> {
+        let counts = self.assignments.lock().unwrap_or_else(PoisonError::into_inner);
+        counts.iter().map(|((worker, state), count)| (worker.clone(), *state, *count)).collect()
     }
 
     pub(crate) fn output_refused(&self) {

@@ -1,5 +1,6 @@
 //! What the engine answers when it cannot do what was asked, split by what the caller can do about it.
 
+use crate::evaluator::Refused;
 use crate::payloads::PayloadError;
 use interlock_core::ids::RunId;
 use interlock_core::rejection::Rejection;
@@ -100,6 +101,15 @@ pub enum EngineError {
     DiskFull(String),
     #[error("the store failed: {0}")]
     Store(String),
+}
+
+impl From<Refused> for EngineError {
+    fn from(refused: Refused) -> Self {
+        match refused {
+            Refused::Busy => Self::Overloaded,
+            Refused::Failed(error) => Rejection::InvalidInput { what: error.message }.into(),
+        }
+    }
 }
 
 impl From<SubmitError> for EngineError {

@@ -3,7 +3,9 @@
 //! all that it evaluates, and when it takes too long nobody waits any more and the budget refuses to go on.
 //!
 //! Requests and the steps of runs do not wait for each other: each has places of its own. A request that finds no
-//! place for a while is told to come back ([`Refused::Busy`]); a step waits, since its run would fail otherwise.
+//! place for a while is told to come back ([`Refused::Busy`]); a step waits, since its run would fail otherwise. Tests of
+//! policies have places of their own too: one operation of theirs can go on for minutes after nobody waits any more, and
+//! holds its place until then.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -28,6 +30,7 @@ pub struct Evaluator {
     in_place: bool,
     steps: Places,
     requests: Places,
+    policy_tests: Places,
     time_max: Duration,
     queue_time_max: Duration,
     abandoned: Arc<AtomicUsize>,
@@ -42,12 +45,14 @@ pub enum Refused {
 }
 
 impl Evaluator {
-    /// As many evaluations at once as there are cores, for steps, and half as many for requests.
+    /// As many evaluations at once as there are cores, for steps, and half as many for requests, and for tests of
+    /// policies.
     pub fn new(in_place: bool, cores: usize) -> Self {
         Self {
             in_place,
             steps: Places::new(cores),
             requests: Places::new(cores / 2),
+            policy_tests: Places::new(cores / 2),
             time_max: EXPRESSION_TIME_MAX.as_duration(),
             queue_time_max: EXPRESSION_QUEUE_TIME_MAX.as_duration(),
             abandoned: Arc::default(),
@@ -80,10 +85,28 @@ impl Evaluator {
         tenant: TenantId,
         evaluate: impl FnOnce(&Budget) -> T + Send + 'static,
     ) -> Result<T, Refused> {
+        self.requested(&self.requests, tenant, evaluate).await
+    }
+
+    /// Runs tests of a tenant's policy for a request.
+    pub async fn for_policy_tests<T: Send + 'static>(
+        &self,
+        tenant: TenantId,
+        evaluate: impl FnOnce(&Budget) -> T + Send + 'static,
+    ) -> Result<T, Refused> {
+        self.requested(&self.policy_tests, tenant, evaluate).await
+    }
+
+    async fn requested<T: Send + 'static>(
+        &self,
+        places: &Places,
+        tenant: TenantId,
+        evaluate: impl FnOnce(&Budget) -> T + Send + 'static,
+    ) -> Result<T, Refused> {
         if self.in_place {
             return Ok(evaluate(&Budget::default()));
         }
-        let place = tokio::time::timeout(self.queue_time_max, self.requests.take(tenant)).await;
+        let place = tokio::time::timeout(self.queue_time_max, places.take(tenant)).await;
         let Ok(Some(place)) = place else { return Err(Refused::Busy) };
         let took_too_long = "checking this request takes longer than {limit} s, which is the limit for all that one \
                              request has evaluated; send a smaller file, with fewer or simpler expressions and patterns";
@@ -209,6 +232,17 @@ mod tests {
         assert_eq!(pool.for_request(tenant(1), |_| 1).await, Err(Refused::Busy));
         assert_eq!(pool.for_request(tenant(2), |_| 2).await, Ok(2));
         assert_eq!(pool.for_run(tenant(1), |_| 3).await, Ok(3), "runs have places of their own");
+    }
+
+    #[tokio::test]
+    async fn a_policy_test_that_goes_on_keeps_no_place_but_that_of_tests() {
+        let pool = evaluator(2);
+        let (_release, wait) = mpsc::channel::<()>();
+        let endless = pool.for_policy_tests(tenant(1), move |_| wait.recv().ok()).await;
+        assert!(matches!(endless, Err(Refused::Failed(_))), "{endless:?}");
+        assert_eq!(pool.for_policy_tests(tenant(1), |_| 1).await, Err(Refused::Busy));
+        assert_eq!(pool.for_request(tenant(1), |_| 2).await, Ok(2), "other requests of the tenant are answered");
+        assert_eq!(pool.for_policy_tests(tenant(2), |_| 3).await, Ok(3));
     }
 
     #[tokio::test]

@@ -1,6 +1,7 @@
 //! Carrying out one command on one run: load, decide, answer what that asks, submit; again if another writer came first.
 
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 use interlock_core::decide::{Asked, Command, Known, decide};
 use interlock_core::ids::{RunId, TenantId};
@@ -64,6 +65,12 @@ impl Engine {
                         receipt: self.open_receipt(&run).await?,
                         lease: self.0.options.session_lease,
                         settles_after: self.0.options.effect_settles_after,
+                        times: Some(Arc::clone(&self.0.options.assignment)),
+                        assignable: if matches!(command, Command::Tick) {
+                            Box::pin(self.assignable(&run)).await?
+                        } else {
+                            0
+                        },
                     };
                     let asked = Asked { by: by.clone(), now: self.now() };
                     match decide(&run, command, known, asked) {

@@ -207,10 +207,16 @@ impl Engine {
         tenant: TenantId,
         work: impl FnOnce(&Budget) -> T + Send + 'static,
     ) -> Result<T, EngineError> {
-        self.0.evaluator.for_request(tenant, work).await.map_err(|refused| match refused {
-            evaluator::Refused::Busy => EngineError::Overloaded,
-            evaluator::Refused::Failed(error) => Rejection::InvalidInput { what: error.message }.into(),
-        })
+        Ok(self.0.evaluator.for_request(tenant, work).await?)
+    }
+
+    /// The same for tests of a policy.
+    pub(crate) async fn evaluate_tests<T: Send + 'static>(
+        &self,
+        tenant: TenantId,
+        work: impl FnOnce(&Budget) -> T + Send + 'static,
+    ) -> Result<T, EngineError> {
+        Ok(self.0.evaluator.for_policy_tests(tenant, work).await?)
     }
 
     /// The same for what happens without a request that could be sent again.

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use interlock_core::limits;
+use interlock_core::run::assignment::AssignmentTimes;
 use interlock_core::time::Millis;
 use interlock_evidence::SigningKey;
 use interlock_outbound::Outbound;
@@ -27,6 +28,8 @@ pub struct EngineOptions {
     pub session_renewal: Millis,
     /// How long after the end of a worker's lease an effect of it may still happen.
     pub effect_settles_after: Millis,
+    /// How long the search for a worker may take that has a run as a whole.
+    pub assignment: Arc<AssignmentTimes>,
     /// How often the reaper looks for lost sessions and stuck steps.
     pub reap_every: Millis,
     /// How often the store is scanned for ready runs that no hint told of.
@@ -77,6 +80,7 @@ impl EngineOptions {
             session_lease: limits::SESSION_LEASE,
             session_renewal: limits::SESSION_RENEWAL,
             effect_settles_after: limits::EFFECT_SETTLES_AFTER,
+            assignment: Arc::default(),
             reap_every: Millis(1_000),
             scan_every: Millis(1_000),
             seal_every: Millis(200),

@@ -9,7 +9,7 @@ use interlock_core::rejection::Rejection;
 use interlock_core::state::{Control, WorkerState};
 use interlock_core::tenant::WORKER_ORCHESTRATION;
 use interlock_core::time::{Millis, Timestamp};
-use interlock_core::work::{AttemptRef, WorkerHello, WorkerTerms};
+use interlock_core::work::{Assignment, AttemptRef, WorkerHello, WorkerTerms};
 use interlock_store::{Changed, Claimed, CloseSession, RegisterSession, RenewSession, SessionRow, Unlisted};
 
 use crate::dispatch::need::Need;
@@ -279,6 +279,17 @@ impl Workers {
         }
     }
 
+    /// Whoever polled for the session must not have what was claimed for it: these, and what waits for its next poll, go back.
+    /// None of it was delivered, so nothing was done.
+    pub async fn not_delivered(&self, session: SessionId, assignments: Vec<Assignment>) {
+        let waiting = self.0.0.dispatch.take_all_undelivered(session);
+        for at in assignments.into_iter().map(|assignment| assignment.at).chain(waiting) {
+            if let Err(error) = self.undelivered(at).await {
+                tracing::debug!(run = %at.run, %error, "a claim that was not delivered could not be released yet");
+            }
+        }
+    }
+
     /// Drops what this server remembers of sessions that it has not heard of for long: they are dead, or talk to another
     /// server. One that comes back is read from the store.
     pub(crate) fn forget_silent_sessions(&self) {
@@ -299,6 +310,9 @@ impl Workers {
         }
         let at: Timestamp = self.0.now();
         self.0.0.store.write(CloseSession { session, at }).await?;
+        if let Err(error) = self.lose_assignments(session, "its worker has left").await {
+            tracing::debug!(%session, %error, "runs of an ending session could not be given to others yet");
+        }
         self.0.0.sessions.forget(session);
         self.0.0.dispatch.forget_session(session);
         Ok(())

@@ -1,5 +1,5 @@
-//! Switches of tenants that are looked at all the time: whether one is disabled, so that nothing starts for it, and whether
-//! it gives steps to workers elsewhere.
+//! Switches of tenants that are looked at all the time: whether one is disabled, so that nothing starts for it, whether it
+//! gives steps to workers elsewhere, and how these make their calls.
 //!
 //! Every start and every poll looks here, so the answer is remembered for a moment. On the server where a tenant is changed
 //! it counts at once, on others within [`TRUSTED`].
@@ -26,6 +26,7 @@ const TENANTS_MAX: usize = 10_000;
 struct Switches {
     disabled: bool,
     orchestrates_workers: bool,
+    has_channels: bool,
     read_at: Timestamp,
 }
 
@@ -144,6 +145,11 @@ impl Tenants {
         Ok(self.switches(tenant).await?.orchestrates_workers)
     }
 
+    /// Whether its workers may make their calls over a WebSocket.
+    pub async fn has_channels(&self, tenant: TenantId) -> Result<bool, EngineError> {
+        Ok(self.switches(tenant).await?.has_channels)
+    }
+
     async fn switches(&self, tenant: TenantId) -> Result<Switches, EngineError> {
         let read_at = self.0.now();
         if let Some(switches) = self.0.0.tenant_switches.get(tenant, read_at) {
@@ -152,7 +158,9 @@ impl Tenants {
         let found = self.0.0.store.tenant(tenant).await?;
         let switches = Switches {
             disabled: found.as_ref().is_some_and(|tenant| tenant.disabled_at.is_some()),
-            orchestrates_workers: found.is_none_or(|tenant| tenant.settings.worker_orchestration),
+            // What is not known gets nothing.
+            orchestrates_workers: found.as_ref().is_some_and(|tenant| tenant.settings.worker_orchestration),
+            has_channels: found.is_some_and(|tenant| tenant.settings.worker_channel),
             read_at,
         };
         self.0.0.tenant_switches.put(tenant, switches);

@@ -103,7 +103,7 @@ impl Engine {
     pub(crate) async fn start_keyed(&self, request: StartWorkflow) -> Result<Keyed, EngineError> {
         let key = request.idempotency.clone();
         let tenant = request.tenant;
-        match self.runs().start_workflow(request).await {
+        match Box::pin(self.runs().start_workflow(request)).await {
             Ok(Started { run, replayed, admission }) => Ok(Keyed { run, fresh: !replayed, admission }),
             Err(EngineError::IdempotencyExpired { run }) => Ok(Keyed::before(run)),
             Err(EngineError::IdempotencyMismatch) => {

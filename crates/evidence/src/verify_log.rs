@@ -41,6 +41,8 @@ pub struct VerifiedLog {
     pub opened: u64,
     /// Entries whose details are not there any more, or were not shown.
     pub closed: u64,
+    /// Entries that somebody did whose name is not there any more, or was not shown.
+    pub actors_closed: u64,
 }
 
 /// What was done to a log.
@@ -106,8 +108,12 @@ pub fn verify_log(copy: &LogCopy, expected: Expected<'_>, key: &PublicKey) -> Re
             return Err(bad(start.unwrap_or(0), Tampering::Altered, what));
         }
     }
-    let mut verified = VerifiedLog { head, opened: 0, closed: 0 };
+    let mut verified = VerifiedLog { head, opened: 0, closed: 0, actors_closed: 0 };
     for logged in &copy.entries {
+        let shows_actor = logged.opened.as_ref().is_some_and(|opened| opened.actor.is_some());
+        if logged.entry.body.actor.is_some() && !shows_actor {
+            verified.actors_closed += 1;
+        }
         let Some(opened) = &logged.opened else {
             verified.closed += 1;
             continue;

@@ -162,8 +162,10 @@ fn effect_of(action: &Action) -> EffectClass {
 fn covered(action: &Action, spec: &StepSpec, run: &Run) -> &'static str {
     match &spec.work {
         Work::Rollback { undoes, .. } => {
-            // Nobody has failed: whoever undoes what has succeeded begins something new.
-            if run.header.is_undo() {
+            // Nobody has failed: whoever undoes what has succeeded begins something new. So does whoever lets a run undo what
+            // it has not done itself, but taken over from one that has ended.
+            let inherited = run.steps.get(*undoes as usize).is_some_and(|step| step.attempt == 0);
+            if run.header.is_undo() || run.state.is_terminal() || (run.header.lineage.is_some() && inherited) {
                 return "manual";
             }
             let is_governed = run.plan.step(*undoes).is_some_and(StepSpec::is_governed);

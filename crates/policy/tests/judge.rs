@@ -10,7 +10,7 @@ use interlock_core::json::HashHex;
 use interlock_core::json::{Hash, Json};
 use interlock_core::plan::rules::{ApprovalRules, ValidationMode};
 use interlock_core::plan::{BlastRadius, OnDenial, Plan, StepSpec, Undo, Work};
-use interlock_core::run::{Header, Notes, Run, Step, Trigger};
+use interlock_core::run::{Header, Lineage, Notes, Run, Step, Trigger};
 use interlock_core::state::{Control, EffectClass, RunState};
 use interlock_core::time::{Millis, Timestamp};
 use interlock_policy::{Bundle, NO_MODE, PolicyInput, Undecided, core_decision};
@@ -126,9 +126,8 @@ fn what_could_not_be_decided_is_refused() {
     assert!(matches!(decision, Decision::Undecided { .. }), "{decision:?}");
 }
 
-/// What undoes a step, and what it does on the way, is covered as long as nobody has put something else in its place.
-#[test]
-fn a_rollback_and_its_effects_are_covered_unless_somebody_has_changed_it() {
+/// A run that asks before each step, at the rollback of its only one.
+fn rolling_back() -> Run {
     let mut undone = StepSpec::task("a", "t");
     undone.effect = Some(EffectClass::Unsafe);
     let mut plan = Plan::new("demo", vec![undone]);
@@ -138,6 +137,13 @@ fn a_rollback_and_its_effects_are_covered_unless_somebody_has_changed_it() {
     let rollback = StepSpec::new("rollback:a", Work::Rollback { undoes: 0, by, with: None });
     Arc::make_mut(&mut run.added).push(rollback);
     run.steps.push(Step::default());
+    run
+}
+
+/// What undoes a step, and what it does on the way, is covered as long as nobody has put something else in its place.
+#[test]
+fn a_rollback_and_its_effects_are_covered_unless_somebody_has_changed_it() {
+    let mut run = rolling_back();
     let effect = |run: &Run| {
         let action = Action::of_effect(run.spec(1), 1, "bank:refund".into(), Json::null(), EffectClass::Unsafe);
         Bundle::shipped().judge(&action, run).decision
@@ -148,4 +154,22 @@ fn a_rollback_and_its_effects_are_covered_unless_somebody_has_changed_it() {
     assert!(matches!(decided_on(&run, 1, other.clone()), Decision::NeedsApproval { .. }));
     run.steps[1].input = Some(other);
     assert!(matches!(effect(&run), Decision::NeedsApproval { .. }));
+}
+
+/// What a run has only taken over from one that has ended was nobody's failure of this run: whoever undoes it is asked about, and so it
+/// is told beforehand of a run that has ended.
+#[test]
+fn what_undoes_an_inherited_step_is_judged_anew() {
+    let mut run = rolling_back();
+    run.steps[0].attempt = 1;
+    let asks = |run: &Run| matches!(decided_on(run, 1, run.input(1)), Decision::NeedsApproval { .. });
+    let lineage = Lineage { root_run_id: run.id, resumed_from: run.id, resume_count: 1 };
+    Arc::make_mut(&mut run.header).lineage = Some(lineage);
+    assert!(!asks(&run), "the run has done it itself");
+    run.steps[0].attempt = 0;
+    assert!(asks(&run), "it was done before");
+    Arc::make_mut(&mut run.header).lineage = None;
+    run.steps[0].attempt = 1;
+    run.state = RunState::Succeeded;
+    assert!(asks(&run), "it has ended");
 }

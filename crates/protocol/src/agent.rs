@@ -4,13 +4,15 @@
 //! however many attempts it holds, asks for work with [`Poll`], and hands in each result with [`Complete`], whose
 //! answer may carry the run's next step. Around an effect it sends an intent before and an outcome after; what a step writes
 //! while it runs goes in batches, each answered before the next. A session
-//! that is over may still report what became of what it held.
+//! that is over may still report what became of what it held. A run whose commands share a directory is offered with the
+//! answer to a poll; the worker looks whether it could run all of them, and takes it or says why not ([`OfferAnswer`]).
 
 use interlock_core::ids::SessionId;
 use interlock_core::time::Millis;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+pub use interlock_core::work::offer::{OfferAnswer, OfferVerdict, OfferedCommand, RunOffer, RunRef};
 pub use interlock_core::work::output::{OutputBatch, OutputChunk, OutputStream, OutputTaken};
 pub use interlock_core::work::{
     Assignment, AttemptRef, EffectAnswer, EffectIntent, EffectOutcome, OutboundMessage, Report, ReportedOutcome,
@@ -26,6 +28,7 @@ pub mod path {
     pub const EFFECTS: &str = "/api/v1/agent/{session}/effects";
     pub const OUTCOMES: &str = "/api/v1/agent/{session}/outcomes";
     pub const OUTPUT: &str = "/api/v1/agent/{session}/output";
+    pub const ASSIGNMENTS: &str = "/api/v1/agent/{session}/assignments";
     pub const UNREGISTER: &str = "/api/v1/agent/unregister";
     /// A WebSocket that carries all of the above, as [`crate::channel`] has it.
     pub const CHANNEL: &str = "/api/v1/agent/channel";
@@ -43,6 +46,8 @@ pub mod limits {
     pub const TASKS_MAX: usize = 1_000;
     /// Capabilities that one worker names.
     pub const CAPABILITIES_MAX: usize = 64;
+    /// Runs whose directories one worker keeps.
+    pub const KEPT_RUNS_MAX: usize = 1_000;
     /// How long a poll may wait for work.
     pub const POLL_WAIT_MAX: Millis = Millis::from_secs(60);
 }
@@ -69,6 +74,9 @@ pub struct Heartbeat {
     /// The worker finishes what it holds and takes nothing new.
     #[serde(default)]
     pub draining: bool,
+    /// The runs whose directories it keeps.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub keeps: Vec<RunRef>,
 }
 
 /// The answer to a [`Heartbeat`].
@@ -86,6 +94,9 @@ pub struct Renewed {
     /// Why the worker is given nothing, where that is not for want of work: for people to read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub notice: Option<String>,
+    /// Of the runs whose directories it keeps, those that are not its own any more.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub over: Vec<RunRef>,
 }
 
 /// Asks for work, and waits for it for a while.
@@ -104,6 +115,9 @@ pub struct Poll {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Polled {
     pub assignments: Vec<Assignment>,
+    /// Runs that the worker is asked to take as a whole. Only workers with the capability `workdir` get any.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub offers: Vec<RunOffer>,
     /// Why there is nothing, where that is not for want of work: for people to read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub notice: Option<String>,

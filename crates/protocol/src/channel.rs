@@ -12,6 +12,9 @@ use serde_json::value::RawValue;
 pub mod limits {
     /// Calls of one channel that are worked on at once; more wait unread.
     pub const CALLS_MAX: usize = 1_024;
+    /// The longest frame with a call. A longer call goes by a request of its own, so that a connection that stays open holds
+    /// little.
+    pub const FRAME_BYTES_MAX: usize = 256 << 10;
 }
 
 /// From the worker: what it would have sent by `POST`.

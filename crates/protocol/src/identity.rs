@@ -140,6 +140,9 @@ pub struct ChangeTenant {
     /// Workers elsewhere are given steps. Where it is off, steps run in the server's own worker only.
     #[serde(rename = "worker_orchestration.enabled", default, skip_serializing_if = "Option::is_none")]
     pub worker_orchestration: Option<bool>,
+    /// Workers elsewhere may make their calls over one WebSocket. Where it is off, they make requests.
+    #[serde(rename = "worker_channel.enabled", default, skip_serializing_if = "Option::is_none")]
+    pub worker_channel: Option<bool>,
     /// Every run gets an evidence bundle at its end, also those without decisions, approvals and effects.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub evidence_always: Option<bool>,

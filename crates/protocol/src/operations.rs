@@ -2,7 +2,7 @@
 
 use interlock_core::ids::{ApprovalId, OutboundId, RunId, SessionId};
 use interlock_core::run::why::Cause;
-use interlock_core::state::{Detail, Reason, RunState, WorkerState};
+use interlock_core::state::{AssignmentState, Detail, Reason, RunState, WorkerState};
 use interlock_core::time::{Millis, Timestamp};
 use interlock_core::trigger::EndpointState;
 use interlock_core::work::WorkerTerms;
@@ -85,6 +85,18 @@ pub struct WorkerDetail {
     pub worker: WorkerView,
     /// The oldest first.
     pub holds: Vec<HeldStepView>,
+    /// Runs of this tenant that it has as a whole, or is asked to take; the oldest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub assigned: Vec<AssignedRunView>,
+}
+
+/// A run that a worker has as a whole, or is asked to take.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct AssignedRunView {
+    pub run_id: RunId,
+    /// `offered` or `acked`.
+    pub state: AssignmentState,
+    pub since: Timestamp,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]

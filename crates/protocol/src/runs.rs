@@ -10,10 +10,11 @@ use interlock_core::plan::Plan;
 use interlock_core::plan::retry::StepError;
 use interlock_core::plan::rules::{OnConflict, StepPhase};
 use interlock_core::run::Trigger;
+use interlock_core::run::assignment::AssignmentFailure;
 use interlock_core::run::metrics::RunMetrics;
 use interlock_core::run::receipt::Receipt;
 use interlock_core::run::told::EventView;
-use interlock_core::state::{Admission, Control, Detail, Reason, RunState, StepState};
+use interlock_core::state::{Admission, AssignmentState, Control, Detail, Reason, RunState, StepState};
 use interlock_core::time::Timestamp;
 use interlock_core::work::credential::CredentialUsed;
 use serde::{Deserialize, Serialize};
@@ -34,6 +35,7 @@ pub mod path {
     pub const PAUSE: &str = "/api/v1/runs/{run}/pause";
     pub const RESUME: &str = "/api/v1/runs/{run}/resume";
     pub const RETRY: &str = "/api/v1/runs/{run}/retry";
+    pub const REASSIGN: &str = "/api/v1/runs/{run}/reassign";
     pub const SKIP: &str = "/api/v1/runs/{run}/skip";
     pub const RESTART: &str = "/api/v1/runs/{run}/restart";
     pub const ROLLBACK: &str = "/api/v1/runs/{run}/rollback";
@@ -179,6 +181,9 @@ pub struct RunView {
     pub input_tokens: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output_tokens: Option<u64>,
+    /// The worker that has the run as a whole, or is asked to take it; only where a single run is asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub assignment: Option<AssignmentView>,
     /// Who has canceled it, and why; only where a single run is asked for, like the next two.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cancellation: Option<DirectiveView>,
@@ -195,6 +200,28 @@ pub struct RunView {
     pub output: Option<Json>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<Json>,
+}
+
+/// The worker of a run whose commands share a directory.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct AssignmentView {
+    /// The number of the last offer.
+    pub attempt: u32,
+    /// `offered` or `acked`; absent while nobody is asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub state: Option<AssignmentState>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub worker: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<SessionId>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub since: Option<Timestamp>,
+    /// Attempts to find a worker that came to nothing, with the reason of each worker.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub failures: Vec<AssignmentFailure>,
+    /// The worker was lost while it ran a step: `reassign` has another one looked for.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub lost: bool,
 }
 
 /// What somebody, or a rule of the workflow, has asked of a run.

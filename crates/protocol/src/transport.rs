@@ -6,8 +6,8 @@ use std::future::Future;
 use interlock_core::ids::SessionId;
 
 use crate::agent::{
-    Complete, Completed, EffectAnswer, EffectIntent, EffectOutcome, Heartbeat, OutputBatch, OutputTaken, Poll, Polled,
-    Registered, Renewed, WorkerHello,
+    Complete, Completed, EffectAnswer, EffectIntent, EffectOutcome, Heartbeat, OfferAnswer, OutputBatch, OutputTaken,
+    Poll, Polled, Registered, Renewed, WorkerHello,
 };
 use crate::code;
 
@@ -78,6 +78,13 @@ pub trait Transport: Clone + Send + Sync + 'static {
         session: SessionId,
         batch: OutputBatch,
     ) -> impl Future<Output = Result<OutputTaken, TransportError>> + Send;
+
+    /// Takes a run that was offered, or says why not.
+    fn answer_offer(
+        &self,
+        session: SessionId,
+        answer: OfferAnswer,
+    ) -> impl Future<Output = Result<(), TransportError>> + Send;
 
     fn unregister(&self, session: SessionId) -> impl Future<Output = Result<(), TransportError>> + Send;
 }

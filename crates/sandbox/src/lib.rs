@@ -42,6 +42,7 @@ pub mod shim;
 mod spec;
 mod state_folder;
 mod sys;
+mod work_folder;
 
 pub use control::{Control, Proof, Proofs, Standing};
 pub use egress::{EgressAttempt, InvalidTarget, Target};
@@ -57,3 +58,4 @@ pub use shim::{Attestation, Landlocked};
 pub use spec::{
     CommandScope, Devices, EgressMode, LandlockMode, Limits, Namespace, Spec, Syscalls, SystemPaths, WorkDir,
 };
+pub use work_folder::WorkFolder;

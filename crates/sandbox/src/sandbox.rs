@@ -19,6 +19,7 @@ use crate::running::{self, Prepared, Running};
 use crate::secret::SecretPlace;
 use crate::shim::Action;
 use crate::state_folder::StateFolder;
+use crate::work_folder::WorkFolder;
 
 /// Where a root worker's commands run, unless it says otherwise: an identity that no distribution gives out and that owns
 /// nothing.
@@ -76,6 +77,13 @@ impl Sandbox {
             None => Ok(()),
             Some((control, evidence)) => Err(SandboxError::Refused { profile, control, evidence }),
         }
+    }
+
+    /// A folder that commands may share as `/work`, one after the other: empty, and theirs alone.
+    pub fn work_folder(&self) -> Result<WorkFolder, SandboxError> {
+        let (state, owner) = (&self.host.state, self.host.programs.run_as);
+        WorkFolder::create(state.unused(".work"), owner)
+            .map_err(|error| SandboxError::Setup(format!("no folder for commands to share: {error}")))
     }
 
     /// Starts a command. It has been executed, and its confinement attested, when this comes back.

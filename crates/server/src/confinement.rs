@@ -55,6 +55,7 @@ const OF_WORKSPACE: &[&str] = &[
     runs::path::RESUME,
     runs::path::RETRY,
     runs::path::SKIP,
+    runs::path::REASSIGN,
     runs::path::RESTART,
     runs::path::ROLLBACK,
     runs::path::LABELS,
@@ -165,6 +166,7 @@ const OF_TENANT: &[&str] = &[
     agent::path::EFFECTS,
     agent::path::OUTCOMES,
     agent::path::OUTPUT,
+    agent::path::ASSIGNMENTS,
     agent::path::UNREGISTER,
     agent::path::CHANNEL,
 ];

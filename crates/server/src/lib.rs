@@ -32,6 +32,7 @@ mod query;
 mod request;
 mod router;
 pub mod routes;
+mod seats;
 mod state;
 pub mod tls;
 mod trace;
@@ -59,6 +60,9 @@ pub mod limits {
     pub const REQUESTS_PER_MIN: u32 = 1_200_000;
     /// What the kernel holds for a connection beyond what its peer has room for.
     pub const UNSENT_BYTES_MAX: u32 = 128 << 10;
+    /// Workers whose calls come over a WebSocket, on one server and of one tenant. The others make requests.
+    pub const CHANNELS_MAX: usize = 4_096;
+    pub const CHANNELS_PER_TENANT_MAX: usize = 256;
     /// How long a readiness check may take.
     pub const READY_TIMEOUT: Duration = Duration::from_secs(2);
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use axum::http::{Method, StatusCode};
 use interlock_core::limits::ORPHANED_AFTER;
-use interlock_core::state::RunState;
+use interlock_core::state::{AssignmentState, RunState};
 use interlock_core::time::Timestamp;
 use interlock_engine::EngineError;
 use interlock_engine::counters::DURATION_BOUNDS_MS;
@@ -136,6 +136,7 @@ impl Metrics {
                 loops: health.loops(),
                 set_aside: health.set_aside().len() as u64,
                 output_refused: health.counters().outputs_refused(),
+                assignments: health.counters().assignments(),
             }));
         }
         let mut text = String::new();
@@ -202,6 +203,7 @@ struct OfRuns {
     loops: Vec<LoopHealth>,
     set_aside: u64,
     output_refused: u64,
+    assignments: Vec<(String, AssignmentState, u64)>,
 }
 
 impl Collector for OfRuns {
@@ -225,6 +227,12 @@ impl Collector for OfRuns {
         let about = "Batches of output that came for an attempt that was over.";
         let mut refused = encoder.encode_descriptor("output_refused", about, None, MetricType::Counter)?;
         refused.encode_counter::<NoLabelSet, _, u64>(&self.output_refused, None)?;
+        let about = "Offers of runs to workers that have them as a whole, by what became of them, that this server has committed.";
+        let mut assignments = encoder.encode_descriptor("worker_assignments", about, None, MetricType::Counter)?;
+        for (worker, state, count) in &self.assignments {
+            let labels = [("worker_id", worker.as_str()), ("status", state.as_str())];
+            assignments.encode_family(&labels)?.encode_counter::<NoLabelSet, _, u64>(count, None)?;
+        }
         let about = "Changes of a run's state that this server has committed.";
         let mut transitions = encoder.encode_descriptor("run_transitions", about, None, MetricType::Counter)?;
         for (from, to, count) in &self.transitions {

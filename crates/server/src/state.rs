@@ -19,10 +19,12 @@ use crate::api_error::ApiError;
 use crate::body::Unfinished;
 use crate::identity::Identity;
 use crate::identity::oidc::Provider;
+use crate::limits;
 use crate::listen::{ServerOptions, scheme};
 use crate::live::Hub;
 use crate::metrics::Metrics;
 use crate::plans::Plans;
+use crate::seats::Seats;
 use crate::tls::{Tls, WorkerIssuer};
 
 /// Presses in Slack that are worked on at once.
@@ -75,6 +77,8 @@ struct SharedState {
     plans: Plans,
     hub: Hub,
     unfinished: Unfinished,
+    /// For the channels of workers.
+    channels: Arc<Seats>,
     /// Presses in Slack that are worked on behind their answers.
     slack_presses: Arc<Semaphore>,
 }
@@ -103,6 +107,7 @@ impl AppState {
             plans,
             hub,
             unfinished,
+            channels: Seats::new(limits::CHANNELS_MAX, limits::CHANNELS_PER_TENANT_MAX),
             slack_presses: Arc::new(Semaphore::new(SLACK_PRESSES_MAX)),
         }))
     }
@@ -210,6 +215,11 @@ impl AppState {
     /// The memory of bodies that have not come in completely.
     pub(crate) fn unfinished(&self) -> &Unfinished {
         &self.0.unfinished
+    }
+
+    /// Places for the channels of workers.
+    pub(crate) fn channels(&self) -> &Arc<Seats> {
+        &self.0.channels
     }
 
     /// Room to work on a press in Slack, if there is any.

@@ -9,6 +9,7 @@
 
 mod access;
 mod approvals;
+mod assignments;
 mod audit;
 mod backup;
 mod blocked;
@@ -19,6 +20,7 @@ mod claims;
 mod db;
 mod decisions;
 mod delegations;
+mod effect_holds;
 mod error;
 mod evidence;
 mod feed;
@@ -61,6 +63,7 @@ mod write;
 
 pub use access::{Installation, SignIn, StoreHealth, TenantStore};
 pub use approvals::{ApprovalFilter, ApprovalRow, DuePlace, RecordPresentState};
+pub use assignments::LiveAssignment;
 pub use audit::{
     AppendAudit, AuditAppended, AuditBlockRow, AuditDetailsRow, AuditLogRow, AuditNote, AuditTileRow,
     EraseAuditDetails, FeedSpan, JournalRow,
@@ -72,6 +75,7 @@ pub use check::{CheckProgress, Finding};
 pub use claims::{Claimed, HeldStep, QueueLoad, ReadyGroup, ReadyRun};
 pub use decisions::DecisionRow;
 pub use delegations::{AddDelegation, DelegationPage, DelegationRow, RevokeDelegation};
+pub use effect_holds::LastHold;
 pub use error::{CorruptRow, OpenError, ReadError, Refusal, Restored, SubmitError};
 pub use evidence::{BundleRow, DropEvidenceDue, PutBundle};
 pub use feed::{EventRecord, FeedPage, Seal, TenantEvent};

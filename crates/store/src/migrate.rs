@@ -79,6 +79,8 @@ pub(crate) static SQLITE: &[Migration] = &[
         sql: include_str!("../migrations/sqlite/0027_worker_identities.sql"),
     },
     Migration { version: 28, name: "present_state", sql: include_str!("../migrations/sqlite/0028_present_state.sql") },
+    Migration { version: 29, name: "assignments", sql: include_str!("../migrations/sqlite/0029_assignments.sql") },
+    Migration { version: 30, name: "effect_holds", sql: include_str!("../migrations/sqlite/0030_effect_holds.sql") },
 ];
 
 pub(crate) static POSTGRES: &[Migration] = &[
@@ -150,6 +152,8 @@ pub(crate) static POSTGRES: &[Migration] = &[
         name: "present_state",
         sql: include_str!("../migrations/postgres/0028_present_state.sql"),
     },
+    Migration { version: 29, name: "assignments", sql: include_str!("../migrations/postgres/0029_assignments.sql") },
+    Migration { version: 30, name: "effect_holds", sql: include_str!("../migrations/postgres/0030_effect_holds.sql") },
 ];
 
 /// The oldest schema whose binaries can work with this one: they neither miss nor are refused what this release has added.

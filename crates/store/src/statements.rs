@@ -2,15 +2,17 @@
 
 use crate::sql::{Stmt, hot, side};
 use crate::{
-    approvals, audit, bulk_jobs, changes, check, claims, decisions, delegations, evidence, feed, idempotency, inbound,
-    keys, meta, outbound, outbox, output, payloads, people, policies, receipts, retention, runs, schedules, signals,
-    slack, subjects, tenants, worker_identities, workers, workflows,
+    approvals, assignments, audit, bulk_jobs, changes, check, claims, decisions, delegations, effect_holds, evidence,
+    feed, idempotency, inbound, keys, meta, outbound, outbox, output, payloads, people, policies, receipts, retention,
+    runs, schedules, signals, slack, subjects, tenants, worker_identities, workers, workflows,
 };
 
 /// All of them, for the test that prepares each on both databases.
 pub fn all_statements() -> impl Iterator<Item = &'static Stmt> {
-    let nouns: [&[&Stmt]; 31] = [
+    let nouns: [&[&Stmt]; 33] = [
         approvals::sql::ALL,
+        assignments::sql::ALL,
+        effect_holds::sql::ALL,
         audit::sql::ALL,
         bulk_jobs::sql::ALL,
         changes::sql::ALL,

@@ -6,15 +6,18 @@ use std::hash::{DefaultHasher, Hasher as _};
 use interlock_core::ids::RunId;
 use interlock_core::limits::{self, OWN_LABELS};
 use interlock_core::planted::{Bug, is_planted};
+use interlock_core::run::assignment::AssignmentRecord;
 use interlock_core::run::change::{ChangeSet, ClaimChange, LiveChange, SideWrite};
 use interlock_core::run::decision::{Basis, DecisionRecord};
-use interlock_core::state::{Admission, ApprovalState, RunState};
+use interlock_core::state::{Admission, ApprovalState, PreflightCheck, RunState};
 use serde::Serialize;
 use smallvec::SmallVec;
 use tokio::sync::oneshot;
 use uuid::Uuid;
 
+use crate::assignments::sql as assignments;
 use crate::decisions::sql as decisions;
+use crate::effect_holds::sql as effect_holds;
 use crate::error::{Refusal, SubmitError};
 use crate::idempotency::StartAnswer;
 use crate::sql::{Stmt, side};
@@ -82,6 +85,8 @@ pub(crate) enum Guard {
     Heard,
     Vote,
     Receipt,
+    /// That no other run has the effect.
+    Hold,
     Successor,
 }
 
@@ -307,12 +312,27 @@ fn side_stmt(change: &ChangeSet, number: usize, write: &SideWrite) -> Result<(Si
             },
             Some(key(&("receipt", tenant, &receipt.key))),
         ),
+        SideWrite::HoldEffect(hold) => (
+            SideStmt {
+                stmt: &effect_holds::HOLD_PUT,
+                args: args![tenant, hold.identity, hold.number, run, hold.receipt, hold.at],
+                guard: Guard::Hold,
+            },
+            Some(key(&("hold", tenant, hold.identity, hold.number))),
+        ),
         SideWrite::PutDecision(record) => {
             let DecisionRecord { id, position, iteration, attempt, operation, verdict, action, basis } = &**record;
             let Basis { bundle, evaluator, input, answer, shadow, tier } = &**basis;
             let of_step = args![tenant, *id, run, *position, *iteration, *attempt, operation, verdict, tier];
             let rests_on = args![action.0, bundle.0, evaluator, input, answer.as_ref(), shadow.as_ref(), at];
             plain(&decisions::DECISION_PUT, of_step.into_iter().chain(rests_on).collect())
+        }
+        SideWrite::PutAssignment(record) => {
+            let AssignmentRecord { number, session, worker, state, offered_at, acked_at, ended_at, check, reason } =
+                &**record;
+            let offer = args![tenant, run, *number, *session, worker, state.as_str(), *offered_at, *acked_at];
+            let end = args![*ended_at, check.map(PreflightCheck::as_str), reason.as_ref()];
+            plain(&assignments::ASSIGNMENT_PUT, offer.into_iter().chain(end).collect())
         }
         SideWrite::Outbox(row) => {
             let place = message_place(change, number);

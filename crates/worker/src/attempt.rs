@@ -8,6 +8,7 @@ use interlock_core::failpoint::{Failpoint, reached};
 use interlock_core::json::Json;
 use interlock_core::plan::retry::{ErrorClass, StepError};
 use interlock_core::state::StepKind;
+use interlock_core::work::offer::RunRef;
 use interlock_core::work::{Assignment, AttemptRef, Report, ReportedOutcome};
 use interlock_credentials::CredentialUsed;
 use interlock_protocol::transport::{Transport, TransportError};
@@ -17,7 +18,7 @@ use tracing::{debug, warn};
 
 use crate::context::{Effects, Inner, Port, TaskContext};
 use crate::error::TaskError;
-use crate::executors::command::Commands;
+use crate::executors::command::{Commands, Shared};
 use crate::executors::connector::Connectors;
 use crate::executors::task::Handler;
 use crate::limits;
@@ -130,7 +131,14 @@ impl<T: Transport> Slots<T> {
     }
 
     fn command(&self, assignment: &Assignment) -> Option<Arc<dyn Handler>> {
-        self.commands.as_ref()?.executor(assignment.command.as_deref()?)
+        let terms = assignment.command.as_deref()?;
+        let at = RunRef { tenant: assignment.at.tenant, run: assignment.at.run };
+        let workdir = match (terms.workdir, self.session.workdirs.get(at)) {
+            (false, _) => Shared::Nothing,
+            (true, Some(folder)) => Shared::Folder(folder),
+            (true, None) => Shared::Gone,
+        };
+        self.commands.as_ref()?.executor(terms, workdir)
     }
 
     fn connector(&self, assignment: &Assignment) -> Option<Arc<dyn Handler>> {

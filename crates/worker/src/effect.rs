@@ -9,6 +9,7 @@ use interlock_core::ids::ReceiptId;
 use interlock_core::json::Json;
 use interlock_core::limits;
 use interlock_core::plan::retry::ErrorClass;
+use interlock_core::rejection::EFFECT_ELSEWHERE;
 use interlock_core::state::EffectClass;
 use interlock_core::work::{EffectAnswer, EffectIntent, EffectOutcome, ReportedOutcome};
 use interlock_protocol::code::SESSION_GONE;
@@ -150,6 +151,10 @@ impl Inner {
             TransportError::Unavailable(what) => TaskError::new(ErrorClass::Unavailable, "SERVER_UNAVAILABLE", what),
             // The step goes on elsewhere; that its worker was lost is not its fault.
             TransportError::Refused { code, message } if code == SESSION_GONE => TaskError::retryable(&code, message),
+            // Another run is about to have it: its outcome is this one's too.
+            TransportError::Refused { code, message } if code == EFFECT_ELSEWHERE => {
+                TaskError::retryable(&code, message)
+            }
             TransportError::Refused { code, message } => TaskError::terminal(&code, message),
         }
     }

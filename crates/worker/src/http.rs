@@ -5,10 +5,11 @@ use std::time::Duration;
 
 use interlock_core::ids::SessionId;
 use interlock_protocol::agent::{
-    self, Complete, Completed, EffectAnswer, EffectIntent, EffectOutcome, Heartbeat, OutputBatch, OutputTaken, Poll,
-    Polled, Registered, Renewed, Unregister, WorkerHello, path,
+    self, Complete, Completed, EffectAnswer, EffectIntent, EffectOutcome, Heartbeat, OfferAnswer, OutputBatch,
+    OutputTaken, Poll, Polled, Registered, Renewed, Unregister, WorkerHello, path,
 };
 use interlock_protocol::body::AnswerBody;
+use interlock_protocol::channel::limits as channel_limits;
 use interlock_protocol::problem::{Problem, is_transient};
 use interlock_protocol::transport::{Transport, TransportError};
 use reqwest::header::{AUTHORIZATION, CONTENT_TYPE};
@@ -22,6 +23,8 @@ use crate::limits;
 
 /// The largest answer that is read: a full poll of large inputs.
 pub(crate) const ANSWER_BYTES_MAX: usize = 64 << 20;
+/// What a frame has besides its body: a number and an address.
+const FRAME_MARGIN: usize = 1_024;
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// Shorter than what proxies and load balancers keep idle connections for.
 const IDLE_MAX: Duration = Duration::from_secs(30);
@@ -135,8 +138,10 @@ impl HttpTransport {
     async fn send(&self, path: &str, body: &impl Serialize, span: Duration) -> Result<Vec<u8>, TransportError> {
         let body = written(body)?;
         let open = match &self.channel {
-            Some(channel) => channel.open(|| self.request(Method::GET, agent::path::CHANNEL)).await?,
-            None => None,
+            Some(channel) if body.len() + FRAME_MARGIN <= channel_limits::FRAME_BYTES_MAX => {
+                channel.open(|| self.request(Method::GET, agent::path::CHANNEL)).await?
+            }
+            _ => None,
         };
         match open {
             Some(line) => {
@@ -257,6 +262,11 @@ impl Transport for HttpTransport {
 
     async fn output(&self, session: SessionId, batch: OutputBatch) -> Result<OutputTaken, TransportError> {
         self.call_of_session(path::OUTPUT, session, &batch).await
+    }
+
+    async fn answer_offer(&self, session: SessionId, answer: OfferAnswer) -> Result<(), TransportError> {
+        let path = path::ASSIGNMENTS.replace("{session}", &session.to_string());
+        self.send(&path, &answer, limits::CALL_TIMEOUT).await.map(|_| ())
     }
 
     async fn unregister(&self, session: SessionId) -> Result<(), TransportError> {

@@ -38,10 +38,12 @@ pub mod http;
 mod lease;
 mod outage;
 mod output;
+mod preflight;
 mod renew;
 mod retry;
 mod session;
 mod task;
+mod workdirs;
 mod worker;
 
 pub use context::TaskContext;
@@ -85,6 +87,10 @@ mod limits {
     pub const STDERR_TAIL_BYTES: usize = 4 << 10;
     /// How much of it the message has.
     pub const STDERR_TAIL_CHARS: usize = 2_000;
+    /// Runs whose directories one worker keeps at once; an offer beyond that is refused.
+    pub const WORKDIRS_MAX: usize = 64;
+    /// What one such directory may hold when a command begins.
+    pub const WORKDIR_BYTES_MAX: u64 = 4 << 30;
     /// After the last grace period, how long the final reports may take.
     pub const FINAL_REPORTS: Duration = Duration::from_secs(5);
 }

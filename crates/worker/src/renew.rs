@@ -30,7 +30,8 @@ async fn heartbeats<T: Transport>(session: &Session<T>) {
         }
         let draining = session.draining.is_cancelled();
         let sent_at = Instant::now();
-        let heartbeat = Heartbeat { session: session.id, held: session.listed(), draining };
+        let keeps = session.workdirs.listed();
+        let heartbeat = Heartbeat { session: session.id, held: session.listed(), draining, keeps };
         match timed(session.renew_every, session.transport.heartbeat(heartbeat)).await {
             Ok(renewed) if renewed.known => {
                 session.outage.over();
@@ -38,6 +39,10 @@ async fn heartbeats<T: Transport>(session: &Session<T>) {
                 for at in renewed.stop {
                     info!(run = %at.run, position = at.position, attempt = at.attempt, "the server stops an attempt");
                     session.stop(at);
+                }
+                for at in renewed.over {
+                    info!(run = %at.run, "the run is not this worker's any more; its directory goes");
+                    session.workdirs.let_go(at);
                 }
                 session.noticed(renewed.notice);
                 if renewed.drain {

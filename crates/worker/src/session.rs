@@ -8,6 +8,7 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use interlock_core::ids::SessionId;
 use interlock_core::state::EffectClass;
+use interlock_core::work::offer::OfferAnswer;
 use interlock_core::work::output::{OutputBatch, OutputTaken};
 use interlock_core::work::{Assignment, AttemptRef, EffectAnswer, EffectIntent, EffectOutcome, Report};
 use interlock_protocol::agent::{Complete, Completed, Registered};
@@ -23,6 +24,7 @@ use crate::lease::Lease;
 use crate::limits;
 use crate::outage::Outage;
 use crate::retry::{Jitter, retry};
+use crate::workdirs::Workdirs;
 
 pub(crate) struct Session<T> {
     pub id: SessionId,
@@ -37,6 +39,8 @@ pub(crate) struct Session<T> {
     pub drained: CancellationToken,
     pub jitter: Arc<Jitter>,
     pub outage: Arc<Outage>,
+    /// The directories of the runs that this worker has as a whole. They go with the session.
+    pub workdirs: Workdirs,
     held: Mutex<BTreeMap<AttemptRef, Held>>,
     /// Outcomes of effects that are being told. A task that is stopped meanwhile does not take them along.
     outcomes: Mutex<JoinSet<()>>,
@@ -67,6 +71,7 @@ impl<T: Transport> Session<T> {
             drained: CancellationToken::new(),
             jitter,
             outage,
+            workdirs: Workdirs::default(),
             held: Mutex::default(),
             outcomes: Mutex::default(),
             notice: Mutex::default(),
@@ -135,6 +140,12 @@ impl<T: Transport> Session<T> {
     pub async fn complete(&self, report: Report) -> Result<Completed, TransportError> {
         let session = self.id;
         retry(&self.jitter, patience(), || self.transport.complete(Complete { session, report: report.clone() })).await
+    }
+
+    /// Answers an offer, again and again while that is of use. Whether it arrived is known where it was answered.
+    pub async fn answer_offer(&self, answer: OfferAnswer, until: Instant) -> Result<(), TransportError> {
+        let worthwhile = || Instant::now() < until;
+        self.until_gone(retry(&self.jitter, worthwhile, || self.transport.answer_offer(self.id, answer.clone()))).await
     }
 
     fn outcomes(&self) -> MutexGuard<'_, JoinSet<()>> {

@@ -246,7 +246,7 @@ impl<T: Transport> Worker<T> {
             }
             let asked_at = Instant::now();
             match self.poll(session, free).await {
-                Ok(polled) if polled.assignments.is_empty() => {
+                Ok(polled) if polled.assignments.is_empty() && polled.offers.is_empty() => {
                     // A server that answers at once must not be asked in a tight loop.
                     sleep_until(asked_at + limits::EMPTY_POLL_PAUSE).await;
                     self.outage.over();
@@ -254,6 +254,10 @@ impl<T: Transport> Worker<T> {
                 }
                 Ok(polled) => {
                     self.outage.over();
+                    for offer in polled.offers {
+                        let slots = Arc::clone(slots);
+                        working.spawn(async move { slots.preflight(offer).await });
+                    }
                     for assignment in polled.assignments {
                         let Some(taken) = slots.take(assignment) else { continue };
                         let slots = Arc::clone(slots);

@@ -166,7 +166,10 @@ impl RunModel {
             }
             Event::RunCreated { .. }
             | Event::PolicyDecided { .. }
+            | Event::EffectDeduplicated { .. }
             | Event::RunAssigned { .. }
+            | Event::RunOffered { .. }
+            | Event::RunUnassigned { .. }
             | Event::RunPaused { .. }
             | Event::RunResumed {}
             | Event::RollbackCompleted {} => {}

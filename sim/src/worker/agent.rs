@@ -10,7 +10,7 @@ use interlock_core::plan::Work;
 use interlock_core::work::{AttemptRef, EffectAnswer, EffectIntent, EffectOutcome, ReportedOutcome, WorkerHello};
 use interlock_engine::{Engine, EngineError};
 use interlock_protocol::agent::{
-    Complete, Completed, Heartbeat, OutputBatch, OutputTaken, Poll, Polled, Registered, Renewed,
+    Complete, Completed, Heartbeat, OfferAnswer, OutputBatch, OutputTaken, Poll, Polled, Registered, Renewed,
 };
 use interlock_protocol::transport::{Transport, TransportError};
 use interlock_worker::{Flow, TaskError, Tasks, WaitFor, WorkerOptions};
@@ -220,7 +220,7 @@ impl Transport for InProcess {
     }
 
     async fn heartbeat(&self, heartbeat: Heartbeat) -> Result<Renewed, TransportError> {
-        let Heartbeat { session, held, draining } = heartbeat;
+        let Heartbeat { session, held, draining, keeps } = heartbeat;
         let listed = held.clone();
         let (_, answer) = self
             .0
@@ -230,9 +230,11 @@ impl Transport for InProcess {
             })
             .await;
         match answer {
-            Ok(stop) => Ok(Renewed { lease_ms: LEASE, stop, known: true, drain: false, notice: None }),
+            Ok(stop) => {
+                Ok(Renewed { lease_ms: LEASE, stop, known: true, drain: false, notice: None, over: Vec::new() })
+            }
             Err(CallError::Refused(EngineError::SessionGone)) => {
-                Ok(Renewed { lease_ms: LEASE, stop: held, known: false, drain: false, notice: None })
+                Ok(Renewed { lease_ms: LEASE, stop: held, known: false, drain: false, notice: None, over: keeps })
             }
             Err(error) => Err(refused(error)),
         }
@@ -251,7 +253,15 @@ impl Transport for InProcess {
         for assignment in &assignments {
             self.0.take(session, Handed { assignment: assignment.clone(), world });
         }
-        Ok(Polled { assignments, notice: None })
+        Ok(Polled { assignments, ..Polled::default() })
+    }
+
+    async fn answer_offer(&self, session: SessionId, answer: OfferAnswer) -> Result<(), TransportError> {
+        let answered = self.0.call(PATIENCE, move |engine| {
+            let answer = answer.clone();
+            async move { engine.workers().answer_offer(session, answer).await }
+        });
+        answered.await.1.map_err(refused)
     }
 
     async fn complete(&self, complete: Complete) -> Result<Completed, TransportError> {

@@ -18,3 +18,8 @@ it('goes on from the last run of a chain only', () => {
   expect(actionsFor(run('succeeded'), [], all)).toEqual(['restart', 'rollback']);
   expect(actionsFor(run('succeeded', { trigger: { type: 'rollback' } }), [], all)).toEqual(['restart']);
 });
+
+it('has another worker looked for where one was lost', () => {
+  expect(actionsFor(run('paused'), ['reassign', 'retry', 'cancel'], all)).toEqual(['reassign', 'retry', 'cancel']);
+  expect(actionsFor(run('paused'), ['reassign', 'retry', 'cancel'], { operate: false, vote: true })).toEqual([]);
+});

@@ -2,7 +2,7 @@
 
 import type { Run, RunState, Schema } from '../../api/client';
 
-export type Action = 'approve' | 'reject' | 'resolve' | 'retry' | 'resume' | 'skip' | 'signal' | 'rollback' | 'restart' | 'pause' | 'cancel';
+export type Action = 'approve' | 'reject' | 'resolve' | 'retry' | 'reassign' | 'resume' | 'skip' | 'signal' | 'rollback' | 'restart' | 'pause' | 'cancel';
 
 const OVER: RunState[] = ['succeeded', 'failed', 'canceled'];
 const PAUSABLE: RunState[] = ['pending', 'running', 'waiting_approval', 'waiting_signal'];

@@ -5,12 +5,13 @@ import type { Run, Step } from '../../api/client';
 import { Facts } from '../../parts/facts';
 import { JsonView } from '../../parts/json';
 import { Loading } from '../../parts/notes';
+import { State } from '../../parts/state';
 import { Table } from '../../parts/table';
 import { Tabs } from '../../parts/tabs';
 import { Id, Instant, Text } from '../../parts/text';
 import { Link, useParam } from '../../route/router';
 import { words, type RunEvent } from '../../text/events';
-import { local, timeOfDay, utc } from '../../text/span';
+import { local, span, timeOfDay, utc } from '../../text/span';
 import { isOver } from './actions';
 import { amount } from './cost';
 import { EvidenceTab } from './evidence';
@@ -38,7 +39,7 @@ export function Details({ run, steps, events }: Props) {
       <div role="tabpanel" aria-label={tabs.find((each) => each.id === shown)?.title}>
         {shown === 'events' && (events === undefined ? <Loading rows={6} /> : <Events events={events} steps={steps} />)}
         {shown === 'data' && <Data run={run} />}
-        {shown === 'about' && <About run={run} />}
+        {shown === 'about' && <About run={run} steps={steps} />}
         {shown === 'evidence' && <EvidenceTab run={run} />}
       </div>
     </section>
@@ -114,7 +115,7 @@ function Data({ run }: { run: Run }) {
   );
 }
 
-function About({ run }: { run: Run }) {
+function About({ run, steps }: { run: Run; steps: Step[] }) {
   const labels = Object.entries(run.labels ?? {});
   return (
     <Facts
@@ -126,6 +127,8 @@ function About({ run }: { run: Run }) {
         ['Trigger', <Text of={[run.trigger.type, run.trigger.ref].filter(Boolean).join(' · ')} />],
         ['Workspace', <Text of={run.workspace} />],
         ['Priority', run.priority],
+        ...numbers(run),
+        ...(run.undone == null || run.undone.length === 0 ? [] : [['Undone', <Undone run={run} steps={steps} />] as [string, React.ReactNode]]),
         ...(run.spent_micros == null ? [] : [['Spent', amount(run.spent_micros)] as [string, string]]),
         [
           'Labels',
@@ -142,5 +145,33 @@ function About({ run }: { run: Run }) {
         ['Trace', run.traceparent == null ? '–' : <code className="wrap"><Text of={run.traceparent} /></code>],
       ]}
     />
+  );
+}
+
+/** The run in numbers, once it has ended. */
+function numbers({ metrics }: Run): [string, string][] {
+  if (metrics == null) return [];
+  const { steps, succeeded, failed, skipped, attempts, retries, approvals, approval_wait_ms, output_bytes } = metrics;
+  const ended = [`${succeeded} of ${steps} succeeded`, failed > 0 && `${failed} failed`, skipped > 0 && `${skipped} skipped`];
+  const asked = approvals === 0 ? 'nobody' : `${approvals === 1 ? 'once' : `${approvals} times`}, ${span(approval_wait_ms)} of waiting`;
+  return [
+    ['Steps', ended.filter(Boolean).join(', ')],
+    ['Attempts', retries === 0 ? `${attempts}` : `${attempts}, ${retries === 1 ? 'one' : retries} of them again`],
+    ['People asked', asked],
+    ['Answers', `${output_bytes.toLocaleString()} bytes`],
+  ];
+}
+
+/** What was undone, in that order. */
+function Undone({ run, steps }: { run: Run; steps: Step[] }) {
+  return (
+    <ol className="undone">
+      {(run.undone ?? []).map((entry) => (
+        <li key={entry.by_position}>
+          <Text of={steps[entry.position]?.key ?? `step ${entry.position + 1}`} />{' '}
+          <State of={entry.outcome} /> <Instant at={entry.at} />
+        </li>
+      ))}
+    </ol>
   );
 }

@@ -13,7 +13,7 @@ import { isOver, type Action } from './actions';
 import { rollbackQuery, whyQuery } from './query';
 
 export const VERBS: Record<Action, string> = {
-  approve: 'Approve', reject: 'Reject', resolve: 'Settle the doubt', retry: 'Retry', resume: 'Resume', skip: 'Skip the step',
+  approve: 'Approve', reject: 'Reject', resolve: 'Settle the doubt', retry: 'Retry', reassign: 'Reassign', resume: 'Resume', skip: 'Skip the step',
   signal: 'Send the signal', rollback: 'Roll back', restart: 'Restart', pause: 'Pause', cancel: 'Cancel',
 };
 
@@ -206,6 +206,22 @@ function Skip({ run, close }: Props) {
   );
 }
 
+function Reassign({ run, close }: Props) {
+  const direct = useDirective(run);
+  return (
+    <FormDialog
+      title="Have another worker take the run"
+      verb="Reassign"
+      danger
+      close={close}
+      act={(form) => direct(api.POST('/api/v1/runs/{run}/reassign', { ...of(run), body: { reason: text(form, 'reason') } }), 'Another worker is looked for.')}
+    >
+      <p>The next worker begins with an empty directory. What the lost one has left there is gone; see what its command did first. Where an approval guards the step, those people are asked again.</p>
+      <Reason />
+    </FormDialog>
+  );
+}
+
 export function RestartDialog({ run, from, close }: { run: Run; from?: string; close: () => void }) {
   const direct = useDirective(run);
   const [key] = useState(intention);
@@ -285,6 +301,6 @@ function Resolve({ run, steps, close }: Props) {
 type Directive = Exclude<Action, 'approve' | 'reject'>;
 
 export const DIALOGS: Record<Directive, ComponentType<Props>> = {
-  cancel: Cancel, rollback: Rollback, pause: Pause, resume: Resume, retry: Retry, skip: Skip,
+  cancel: Cancel, rollback: Rollback, pause: Pause, resume: Resume, retry: Retry, reassign: Reassign, skip: Skip,
   restart: ({ run, close }) => <RestartDialog run={run} close={close} />, signal: Signal, resolve: Resolve,
 };

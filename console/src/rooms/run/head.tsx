@@ -21,7 +21,7 @@ import { definitionQuery, runApprovalsQuery, whyQuery } from './query';
 const KEYS: Partial<Record<Action, string>> = { approve: 'a', reject: 'r', retry: 't', resume: 'e', cancel: 'c', pause: 'p' };
 
 /** What brings a run on, where it is the first thing that helps. */
-const LEADS: Action[] = ['approve', 'resolve', 'resume', 'retry', 'signal'];
+const LEADS: Action[] = ['approve', 'resolve', 'reassign', 'resume', 'retry', 'signal'];
 
 export function RunHead({ run, steps }: { run: Run; steps: Step[] }) {
   const why = useQuery(whyQuery(run.run_id));
@@ -68,13 +68,19 @@ export function RunHead({ run, steps }: { run: Run; steps: Step[] }) {
         · started <Ago at={run.created_at} /> by <Text of={run.started_by ?? run.trigger.type} /> ·{' '}
         {isOver(run.state) ? 'took ' : 'for '}
         <Took from={run.created_at} to={run.finished_at} />
+        {run.assignment?.state === 'acked' && run.assignment.worker != null && (
+          <>
+            {' '}
+            · assigned to <Link to={at('workers', run.assignment.session ?? '')}><Text of={run.assignment.worker} /></Link>
+          </>
+        )}
       </p>
       <div className={`why ${isOver(run.state) ? 'over' : ''}`}>
         <div className="why-words">
           {causes.map((cause, index) => (
             <p key={index}>
               <Text of={sentence(cause, now)} />
-              {(cause.cause === 'unclaimed' || cause.cause === 'unknown_task') && (
+              {(cause.cause === 'unclaimed' || cause.cause === 'assigning' || cause.cause === 'unknown_task') && (
                 <>
                   {' '}
                   <Link to="/workers">See the workers and queues</Link>
@@ -135,8 +141,9 @@ export function RunHead({ run, steps }: { run: Run; steps: Step[] }) {
 }
 
 function workerCommand(causes: { cause: string; queue?: string; task?: string | null }[]): string {
-  const wanted = causes.find((cause) => cause.cause === 'unclaimed' || cause.cause === 'unknown_task');
+  const wanted = causes.find((cause) => cause.cause === 'unclaimed' || cause.cause === 'assigning' || cause.cause === 'unknown_task');
   const queue = wanted?.queue === undefined || wanted.queue === 'default' ? '' : ` --queue ${wanted.queue}`;
+  if (wanted?.cause === 'assigning') return `interlock worker${queue} --commands FILE`;
   return `interlock worker${queue} --task ${wanted?.task ?? 'NAME'}=PROGRAM`;
 }
 
@@ -147,7 +154,7 @@ function Chain({ run }: { run: Run }) {
     <p className="chain">
       {run.resumed_from != null && (
         <>
-          It goes on from <Link to={at('runs', run.resumed_from)}>an earlier run</Link>.{' '}
+          It {run.trigger.type === 'rollback' ? 'undoes' : 'goes on from'} <Link to={at('runs', run.resumed_from)}>an earlier run</Link>.{' '}
         </>
       )}
       {run.continued_by != null && (

@@ -62,6 +62,11 @@ export function StepPane({ run, step, events }: Props) {
         <section>
           <h3>Error</h3>
           <StepErrorView error={step.error} />
+          {step.no_retry != null && (
+            <p className="quiet">
+              Not tried again: <Text of={step.no_retry} />.
+            </p>
+          )}
         </section>
       )}
       <StepOutput key={step.key} run={run.run_id} step={step} />
@@ -126,9 +131,19 @@ function factsOf(step: Step, defined: DefinedStep | undefined): [string, React.R
   if (defined?.blast_radius !== undefined) facts.push(['Blast radius', defined.blast_radius]);
   const undo = defined?.rollback?.task ?? defined?.rollback?.uses;
   if (undo !== undefined) facts.push(['Undone by', <code><Text of={undo} /></code>]);
+  const read = step.kind === 'rollback' ? readBack(step.output) : undefined;
+  if (read !== undefined) facts.push(['Read back', read]);
   if (step.started_at != null) facts.push(['Started', <Ago at={step.started_at} />]);
   if (step.finished_at != null && step.started_at != null) facts.push(['Took', <Took from={step.started_at} to={step.finished_at} />]);
   return facts;
+}
+
+/** What the target showed after a rollback. */
+function readBack(output: unknown): React.ReactNode {
+  const { verified, why } = (output ?? {}) as { verified?: boolean | null; why?: string };
+  if (verified === true) return 'the target shows that it is undone';
+  if (verified === false) return <>nobody could tell whether it is undone{why !== undefined && <>: <Text of={why} /></>}</>;
+  return undefined;
 }
 
 /** Who has it, or had it last. */

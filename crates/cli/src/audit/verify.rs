@@ -9,7 +9,7 @@ use clap::Args;
 use interlock_core::text::visible::visible;
 use interlock_evidence::export;
 use interlock_evidence::limits::CHECKPOINT_BYTES_MAX;
-use interlock_evidence::verify_log::{Expected, verify_log};
+use interlock_evidence::verify_log::{Expected, VerifiedLog, verify_log};
 use serde_json::json;
 
 use super::{copy, key, read};
@@ -53,19 +53,12 @@ pub async fn run(client: &ClientArgs, args: AuditVerifyArgs) -> anyhow::Result<(
     let expected = Expected { origin: args.origin.as_deref(), kept_elsewhere: kept.as_deref() };
     match verify_log(&log, expected, &key) {
         Ok(verified) => {
-            let head = verified.head;
+            let VerifiedLog { head, opened, closed, actors_closed } = &verified;
             let shown = json!({
                 "verified": true, "origin": head.origin, "size": head.size, "root": head.root.to_string(),
-                "opened": verified.opened, "closed": verified.closed,
+                "opened": opened, "closed": closed, "actors_closed": actors_closed,
             });
-            printer.show(&shown, |_| {
-                let origin = visible(&head.origin).into_owned();
-                let closed = match verified.closed {
-                    0 => String::new(),
-                    closed => format!(", {closed} details erased or not shown"),
-                };
-                format!("The log {origin} is whole: {} entries, {} with details{closed}.", head.size, verified.opened)
-            })
+            printer.show(&shown, |_| in_words(&verified))
         }
         Err(bad) => {
             let shown = json!({
@@ -76,6 +69,18 @@ pub async fn run(client: &ClientArgs, args: AuditVerifyArgs) -> anyhow::Result<(
             Err(Ended::silently(Exit::Unsuccessful))
         }
     }
+}
+
+/// The verdict on a whole log, with what it does not show: that may have been erased, or taken out of this copy.
+fn in_words(verified: &VerifiedLog) -> String {
+    let VerifiedLog { head, opened, closed, actors_closed } = verified;
+    let origin = visible(&head.origin);
+    let missing = |count: u64, what: &str| match count {
+        0 => String::new(),
+        count => format!(", {count} {what} erased or not shown"),
+    };
+    let (closed, actors) = (missing(*closed, "details"), missing(*actors_closed, "actors"));
+    format!("The log {origin} is whole: {} entries, {opened} with details{closed}{actors}.", head.size)
 }
 
 /// What the server says of rows that contradict themselves; any other error is one.
@@ -91,4 +96,30 @@ fn damaged(client: &ClientArgs, what: String) -> anyhow::Result<()> {
     let words = visible(&what).into_owned();
     client.output.printer().show(&shown, |_| format!("The log was tampered with. Its rows are damaged: {words}"))?;
     Err(Ended::silently(Exit::Unsuccessful))
+}
+
+#[cfg(test)]
+mod tests {
+    use interlock_core::json::Hash;
+    use interlock_evidence::checkpoint::Checkpoint;
+
+    use super::*;
+
+    #[test]
+    fn the_verdict_says_what_is_not_shown() {
+        let head = Checkpoint { origin: "interlock/a".into(), size: 20, root: Hash([0; 32]) };
+        let mut verified = VerifiedLog { head, opened: 20, closed: 0, actors_closed: 0 };
+        assert_eq!(in_words(&verified), "The log interlock/a is whole: 20 entries, 20 with details.");
+        verified.actors_closed = 18;
+        assert_eq!(
+            in_words(&verified),
+            "The log interlock/a is whole: 20 entries, 20 with details, 18 actors erased or not shown."
+        );
+        (verified.opened, verified.closed) = (17, 3);
+        assert_eq!(
+            in_words(&verified),
+            "The log interlock/a is whole: 20 entries, 17 with details, 3 details erased or not shown, 18 actors erased or \
+             not shown."
+        );
+    }
 }

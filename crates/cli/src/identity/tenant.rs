@@ -92,6 +92,7 @@ impl Limits {
             two_keys_for_access: self.two_keys_for_access,
             task_workspace: None,
             worker_orchestration: None,
+            worker_channel: None,
             evidence_always: self.evidence_always,
             disabled,
         }

@@ -1,4 +1,4 @@
-//! The operator's directives: cancel, pause, resume, retry, skip, restart, rollback.
+//! The operator's directives: cancel, pause, resume, retry, skip, reassign, restart, rollback.
 
 use clap::Args;
 use interlock_core::ids::RunId;
@@ -119,6 +119,10 @@ pub async fn pause(client: &Client, printer: Printer, args: ReasonArgs) -> anyho
 
 pub async fn skip(client: &Client, printer: Printer, args: ReasonArgs) -> anyhow::Result<()> {
     with_reason(client, printer, args, path::SKIP, Some("Skip the step that stopped")).await
+}
+
+pub async fn reassign(client: &Client, printer: Printer, args: ReasonArgs) -> anyhow::Result<()> {
+    with_reason(client, printer, args, path::REASSIGN, Some("Have another worker take, with an empty directory,")).await
 }
 
 pub async fn roll_back(client: &Client, printer: Printer, args: RollbackArgs) -> anyhow::Result<()> {

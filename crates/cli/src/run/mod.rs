@@ -56,6 +56,8 @@ enum RunVerb {
     Retry(direct::RetryArgs),
     /// Go on without the step that stopped a run.
     Skip(direct::ReasonArgs),
+    /// Have another worker looked for, after the one that had the run was lost or nobody took it.
+    Reassign(direct::ReasonArgs),
     /// Go back to a step and run from there; a finished run gets a successor.
     Restart(direct::RestartArgs),
     /// Undo what a run has done, newest first; from a step on, or everything.
@@ -96,6 +98,7 @@ pub async fn run(args: RunArgs) -> anyhow::Result<()> {
         RunVerb::Resume(args) => direct::resume(&client, printer, args).await,
         RunVerb::Retry(args) => direct::retry(&client, printer, args).await,
         RunVerb::Skip(args) => direct::skip(&client, printer, args).await,
+        RunVerb::Reassign(args) => direct::reassign(&client, printer, args).await,
         RunVerb::Restart(args) => direct::restart(&client, printer, args).await,
         RunVerb::Rollback(args) => direct::roll_back(&client, printer, args).await,
         RunVerb::Label(args) => label::run(&client, printer, args).await,

@@ -7,11 +7,11 @@ use interlock_core::ids::RunId;
 use interlock_core::json::Json;
 use interlock_core::run::UNDO_TRIGGER;
 use interlock_core::run::metrics::RunMetrics;
-use interlock_core::state::StepState;
+use interlock_core::state::{AssignmentState, StepState};
 use interlock_core::text::visible::visible;
 use interlock_core::time::{Millis, Timestamp};
 use interlock_protocol::output::OutputPage;
-use interlock_protocol::runs::{DirectiveView, RunView, StepList, StepView, path};
+use interlock_protocol::runs::{AssignmentView, DirectiveView, RunView, StepList, StepView, path};
 use serde::Serialize;
 
 use super::RunArg;
@@ -145,6 +145,9 @@ fn page(shown: &ShownRun, now: Timestamp, paint: Paint, width: usize) -> String 
     if let (Some(input), Some(output)) = (run.input_tokens, run.output_tokens) {
         line("tokens", format!("{input} in, {output} out"));
     }
+    if let Some(known) = &run.assignment {
+        line("assigned", assigned(known, now));
+    }
     if let Some(cancellation) = &run.cancellation {
         line("canceled", by(cancellation));
     }
@@ -252,6 +255,20 @@ fn bar(from: u64, to: u64, whole: u64, room: usize) -> String {
     let start = cell(from).min(room - 1);
     let end = cell(to).clamp(start + 1, room);
     format!("{}{}", " ".repeat(start), "━".repeat(end - start))
+}
+
+/// The worker that has the run as a whole, or what became of the search for one.
+fn assigned(known: &AssignmentView, now: Timestamp) -> String {
+    let since = known.since.map_or_else(String::new, |at| format!(", {}", span::away(at, now)));
+    match (&known.worker, known.state) {
+        (Some(worker), Some(AssignmentState::Acked)) => format!("to {}{since}", visible(worker)),
+        (Some(worker), _) => format!("not yet: {} is asked{since}", visible(worker)),
+        (None, _) if known.lost => "to nobody: its worker was lost in a command".to_owned(),
+        (None, _) => match known.failures.last() {
+            Some(failure) => format!("to nobody: {}", visible(&failure.to_string())),
+            None => "to nobody".to_owned(),
+        },
+    }
 }
 
 /// A run that has ended in one line.

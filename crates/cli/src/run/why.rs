@@ -118,6 +118,35 @@ pub fn words(cause: &Cause, now: Timestamp) -> String {
             let off = if *only_embedded { off.as_str() } else { "" };
             format!("It has waited {} for a worker to run{task}: {workers}.{off}", span::span(now.since(*since)))
         }
+        Cause::Assigning { asked, until, failures, attempts_max, queue, needs, workers } => {
+            let mut told = match (asked, until, workers) {
+                (Some(worker), Some(until), _) => {
+                    format!(
+                        "The worker `{}` is asked to take the run, and has until {} to answer.",
+                        visible(worker),
+                        when(until)
+                    )
+                }
+                (_, _, Some(0)) => {
+                    let needs: Vec<_> = needs.iter().map(|name| visible(name)).collect();
+                    let (queue, needs) = (visible(queue), needs.join(" and "));
+                    format!("Nobody has taken the run, and no other worker of the queue `{queue}` has {needs}.")
+                }
+                (_, Some(until), _) => {
+                    format!("A worker is looked for that takes the run; this attempt ends {}.", when(until))
+                }
+                _ => "Nobody has taken the run.".to_owned(),
+            };
+            for (number, failure) in failures.iter().enumerate() {
+                let _ = write!(told, " Attempt {} of {attempts_max}: {}.", number + 1, visible(&failure.to_string()));
+            }
+            told
+        }
+        Cause::WorkerLost { step } => format!(
+            "The worker that had the run was lost while it ran `{}`, and the run's directory with it. What the command did \
+             before that is not known here.",
+            visible(step)
+        ),
         Cause::UnknownTask { queue, task, next_attempt_at } => format!(
             "No worker on the queue `{}` knows the task `{}`, as far as was seen: the last one to take the step gave it \
              back. It is offered again {}.",
@@ -273,6 +302,10 @@ fn advice(remedy: Remedy, explanation: &Explanation) -> (Option<String>, &'stati
             command(format!("run skip {run} --reason WHY")),
             "go on without it, if you could have approved it; it takes as many people as the approval did",
         ),
+        Remedy::Reassign => (
+            command(format!("run reassign {run} --reason WHY")),
+            "have another worker take it, with an empty directory",
+        ),
         Remedy::Skip => (command(format!("run skip {run} --reason WHY")), "go on without the step"),
         Remedy::Rollback => (command(format!("run rollback {run} --reason WHY")), "undo what was done"),
         Remedy::Restart => (command(format!("run restart {run}")), "make a new run from the beginning"),
@@ -284,11 +317,15 @@ fn advice(remedy: Remedy, explanation: &Explanation) -> (Option<String>, &'stati
 fn worker(explanation: &Explanation) -> String {
     let wanted = explanation.because.iter().find_map(|cause| match cause {
         Cause::Unclaimed { queue, task, .. } => Some((queue, task.as_deref())),
+        Cause::Assigning { queue, .. } => Some((queue, None)),
         Cause::UnknownTask { queue, task, .. } => Some((queue, Some(task.as_str()))),
         _ => None,
     });
-    let is_command =
-        explanation.because.iter().any(|cause| matches!(cause, Cause::Unclaimed { needs, .. } if !needs.is_empty()));
+    let is_command = explanation.because.iter().any(|cause| match cause {
+        Cause::Assigning { .. } => true,
+        Cause::Unclaimed { needs, .. } => !needs.is_empty(),
+        _ => false,
+    });
     let task = wanted.and_then(|(_, task)| task).unwrap_or("NAME");
     let queue = wanted.map(|(queue, _)| queue.as_str()).filter(|queue| *queue != DEFAULT_QUEUE);
     let queue = queue.map_or_else(String::new, |queue| format!(" --queue {}", visible(queue)));

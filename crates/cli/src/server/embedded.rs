@@ -2,6 +2,7 @@
 //! calls the engine directly.
 
 use interlock_core::ids::SessionId;
+use interlock_core::work::offer::OfferAnswer;
 use interlock_core::work::output::{OutputBatch, OutputTaken};
 use interlock_core::work::{EffectAnswer, EffectIntent, EffectOutcome, WorkerHello};
 use interlock_engine::{Engine, EngineError};
@@ -31,12 +32,15 @@ impl Transport for Embedded {
     }
 
     async fn heartbeat(&self, heartbeat: Heartbeat) -> Result<Renewed, TransportError> {
-        let Heartbeat { session, held, draining } = heartbeat;
+        let Heartbeat { session, held, draining, keeps } = heartbeat;
         let lease_ms = self.0.session_lease();
         match self.0.workers().heartbeat(session, &held, draining).await {
-            Ok(stop) => Ok(Renewed { lease_ms, stop, known: true, drain: false, notice: None }),
+            Ok(stop) => {
+                let over = self.0.workers().over(session, &keeps).await.map_err(refused)?;
+                Ok(Renewed { lease_ms, stop, known: true, drain: false, notice: None, over })
+            }
             Err(EngineError::SessionGone) => {
-                Ok(Renewed { lease_ms, stop: held, known: false, drain: false, notice: None })
+                Ok(Renewed { lease_ms, stop: held, known: false, drain: false, notice: None, over: keeps })
             }
             Err(error) => Err(refused(error)),
         }
@@ -44,7 +48,9 @@ impl Transport for Embedded {
 
     async fn poll(&self, poll: Poll) -> Result<Polled, TransportError> {
         let polled = Box::pin(self.0.workers().poll(poll.session, poll.max as usize, poll.wait_ms.as_duration())).await;
-        polled.map(|assignments| Polled { assignments, notice: None }).map_err(refused)
+        let assignments = polled.map_err(refused)?;
+        let offers = self.0.workers().take_run_offers(poll.session);
+        Ok(Polled { assignments, offers, notice: None })
     }
 
     async fn complete(&self, complete: Complete) -> Result<Completed, TransportError> {
@@ -64,6 +70,10 @@ impl Transport for Embedded {
 
     async fn output(&self, session: SessionId, batch: OutputBatch) -> Result<OutputTaken, TransportError> {
         self.0.workers().output(session, batch).await.map_err(refused)
+    }
+
+    async fn answer_offer(&self, session: SessionId, answer: OfferAnswer) -> Result<(), TransportError> {
+        self.0.workers().answer_offer(session, answer).await.map_err(refused)
     }
 
     async fn unregister(&self, session: SessionId) -> Result<(), TransportError> {

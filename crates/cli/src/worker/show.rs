@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use interlock_core::ids::SessionId;
+use interlock_core::state::AssignmentState;
 use interlock_core::text::nearest::hint;
 use interlock_core::text::visible::visible;
 use interlock_core::time::Timestamp;
@@ -80,6 +81,10 @@ fn page(detail: &WorkerDetail, now: Timestamp, paint: Paint, width: usize) -> St
     line("steps", format!("{} of {}", worker.running, worker.slots));
     if worker.shared {
         line("serves", "all tenants; it is inside a server".to_owned());
+    }
+    for run in &detail.assigned {
+        let what = if run.state == AssignmentState::Acked { "has the run" } else { "is asked to take" };
+        line("assigned", format!("{what} {}, {}", run.run_id, span::away(run.since, now)));
     }
     if !detail.holds.is_empty() {
         let mut table = Table::of(&layouts::WORKER_STEPS);

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use interlock_core::ids::SessionId;
 use interlock_core::work::{EffectAnswer, EffectIntent, EffectOutcome, WorkerHello};
 use interlock_protocol::agent::{
-    Complete, Completed, Heartbeat, OutputBatch, OutputTaken, Poll, Polled, Registered, Renewed,
+    Complete, Completed, Heartbeat, OfferAnswer, OutputBatch, OutputTaken, Poll, Polled, Registered, Renewed,
 };
 use interlock_protocol::transport::{Transport, TransportError};
 
@@ -67,6 +67,10 @@ impl<T: Transport> Transport for Telling<T> {
 
     async fn output(&self, session: SessionId, batch: OutputBatch) -> Result<OutputTaken, TransportError> {
         self.inner.output(session, batch).await
+    }
+
+    async fn answer_offer(&self, session: SessionId, answer: OfferAnswer) -> Result<(), TransportError> {
+        self.inner.answer_offer(session, answer).await
     }
 
     async fn unregister(&self, session: SessionId) -> Result<(), TransportError> {

@@ -18,8 +18,10 @@ fn up() -> Up {
         "/usr/bin/cat {paths...}",
         "/usr/bin/sleep {s}",
         "/usr/bin/env",
+        "/usr/bin/touch {path}",
+        "/usr/bin/ls {more...}",
     ];
-    std::fs::write(&commands, format!("allow = {}\n", json!(allow))).unwrap();
+    std::fs::write(&commands, format!("allow = {}\ndeny = [\"/usr/bin/tty\"]\n", json!(allow))).unwrap();
     let path = |path: &std::path::Path| path.display().to_string();
     let up = Up::start(&["--no-demo", "--commands", &path(&commands), "--secrets", &path(&secrets)]);
     let tenant = up.run(&["tenant", "list", "-o", "json"]).json()[0]["tenant"].as_str().unwrap().to_owned();
@@ -30,7 +32,7 @@ fn up() -> Up {
     assert_eq!(up.run(&["policy", "export", &policy]).code, 0);
     let data = up.path("policy/data.json");
     let mut known: Value = serde_json::from_str(&std::fs::read_to_string(&data).unwrap()).unwrap();
-    for program in ["id", "uname", "cat", "sleep", "env"] {
+    for program in ["id", "uname", "cat", "sleep", "env", "touch", "ls", "tty"] {
         known["config"]["commands"]["allow"][format!("/usr/bin/{program}")] =
             json!([{ "arguments": ["**"], "blast_radius": "low" }]);
     }
@@ -116,6 +118,56 @@ fn a_command_that_a_workers_own_list_does_not_have_is_refused_there() {
     let (_, run) = started(&up, &["other"]);
     let steps = steps(&up, &run);
     assert_eq!(steps[0]["error"]["code"], "COMMAND_NOT_PERMITTED", "{steps:#?}");
+}
+
+#[test]
+fn commands_of_a_run_share_a_directory_that_goes_with_it() {
+    let up = up();
+    apply(
+        &up,
+        "name: share\nprofile: dev-flex\nsteps:\n\
+         - { id: write, run: [/usr/bin/touch, /work/kept], effect: read, workdir: run }\n\
+         - { id: alone, run: [/usr/bin/ls, /tmp], effect: read }\n\
+         - { id: look, run: [/usr/bin/ls, -d, /work/kept], effect: read, workdir: keep }\n",
+    );
+    let (code, run) = started(&up, &["share"]);
+    let steps = steps(&up, &run);
+    assert_eq!(code, 0, "{steps:#?}");
+    assert_eq!(steps[2]["output"]["stdout"], "/work/kept\n", "{steps:#?}");
+    let events = up
+        .shell(&format!(
+            "curl -s {}/api/v1/runs/{run}/events -H \"authorization: Bearer {}\"",
+            up.server(),
+            up.key().trim()
+        ))
+        .out;
+    for name in ["session.offered", "session.assigned"] {
+        assert!(events.contains(name), "{events}");
+    }
+    // The next run has a directory of its own.
+    apply(
+        &up,
+        "name: next\nprofile: dev-flex\nsteps: [{ id: look, run: [/usr/bin/ls, -A, /work], effect: read, workdir: run }]\n",
+    );
+    let (code, next) = started(&up, &["next"]);
+    let steps = self::steps(&up, &next);
+    assert_eq!((code, &steps[0]["output"]["stdout"]), (0, &json!("")), "{steps:#?}");
+}
+
+#[test]
+fn a_run_whose_command_no_worker_permits_is_refused_before_it_begins() {
+    let up = up();
+    apply(&up, "name: other\nprofile: dev-flex\nsteps: [{ id: a, run: [/usr/bin/tty], effect: read, workdir: run }]\n");
+    let started = up.run(&["run", "start", "other", "-o", "json"]);
+    let run = started.json()["run_id"].as_str().unwrap().to_owned();
+    // Each look takes a while of its own.
+    for _ in 0..500 {
+        let why = up.run(&["run", "why", &run]).out;
+        if why.contains("commands: step `a`") {
+            return;
+        }
+    }
+    panic!("{}", up.run(&["run", "why", &run]).out);
 }
 
 #[test]

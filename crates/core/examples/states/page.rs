@@ -5,9 +5,10 @@ use std::fmt::{Debug, Display, Write};
 
 use interlock_core::machine;
 use interlock_core::machine::approval::ApprovalEvent;
+use interlock_core::machine::assignment::AssignmentEvent;
 use interlock_core::machine::receipt::ReceiptEvent;
 use interlock_core::machine::step::StepEvent;
-use interlock_core::state::{ApprovalState, ReceiptState, RunState, StepKind, StepState};
+use interlock_core::state::{ApprovalState, AssignmentState, ReceiptState, RunState, StepKind, StepState};
 
 pub const REGENERATE: &str = "cargo run -p interlock-core --example states > docs/reference/states.md";
 
@@ -113,6 +114,10 @@ fn small_machines(page: &mut String) {
               The intent is committed before the effect, the outcome after it. What lies between is doubt, which is\n\
               settled by a probe or a person, never by a blind retry.\n\n";
     machine_of(page, ReceiptState::ALL, ReceiptEvent::ALL, machine::receipt::next);
+    *page += "## Assignment\n\n\
+              One offer of a run to one worker session, where the run's commands share a directory. It permits nothing:\n\
+              it only narrows who may claim.\n\n";
+    machine_of(page, AssignmentState::ALL, AssignmentEvent::ALL, machine::assignment::next);
     page.truncate(page.trim_end().len());
     page.push('\n');
 }

@@ -92,8 +92,9 @@ fn approved(draft: &mut Draft<'_>, position: u32, approval: &Approval) -> Result
     }
     if draft.spec(position).kind() != StepKind::Approval {
         let mut eligible_at = draft.now();
-        if draft.spec(position).kind() == StepKind::Rollback {
-            // What a lost attempt may still send must not come after its undoing.
+        if draft.spec(position).kind() == StepKind::Rollback && !draft.run.header.is_undo() {
+            // What a lost attempt may still send must not come after its undoing. A run that undoes one which has ended has lost
+            // none: it does not begin while anything is open.
             eligible_at = eligible_at.max(approval.requested_at + draft.lease + draft.settles_after);
         }
         let at = draft.now();

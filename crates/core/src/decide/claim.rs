@@ -1,7 +1,7 @@
 //! Claiming: the attempt rises, and with it the fence.
 
 use super::draft::Draft;
-use super::{activate, effect, fail, guard, tried};
+use super::{activate, assign, effect, fail, guard, tried};
 use crate::governance::judge::{Decision, Grant, Withheld};
 use crate::ids::SessionId;
 use crate::machine::step::StepEvent;
@@ -23,7 +23,7 @@ pub(super) fn claim(draft: &mut Draft<'_>, session: SessionId) -> Result<(), Rej
 
 fn hand_out(draft: &mut Draft<'_>, session: SessionId) -> Result<(), Rejection> {
     // Whoever hands it out has it judged anew first.
-    if draft.control != Control::Active || draft.has_lapsed(draft.position) {
+    if draft.control != Control::Active || draft.has_lapsed(draft.position) || !assign::is_for(draft, session) {
         return Err(Rejection::NotClaimable { run: draft.run.id, control: draft.control });
     }
     let position = draft.position;

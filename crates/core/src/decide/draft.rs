@@ -6,7 +6,7 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 
 use super::ask::{Need, Occasion};
-use super::{Asked, claim};
+use super::{Asked, assign, claim};
 use crate::cost::Cost;
 use crate::governance::action::Action;
 use crate::governance::judge::Ruling;
@@ -19,6 +19,7 @@ use crate::plan::{StepSpec, Work};
 use crate::planted::{Bug, is_planted};
 use crate::rejection::Rejection;
 use crate::run::approval::Met;
+use crate::run::assignment::AssignmentTimes;
 use crate::run::change::{
     ChangeSet, ClaimChange, Delta, Done, End, JournalRow, LiveChange, LiveParts, SideWrite, Start,
 };
@@ -27,7 +28,7 @@ use crate::run::event::Event;
 use crate::run::metrics::RunMetrics;
 use crate::run::project::{View, project};
 use crate::run::receipt::Receipt;
-use crate::run::{self, Agreed, NamedEffects, Notes, Phase, Run, Step};
+use crate::run::{self, Agreed, Notes, Phase, Run, Step, StepIteration};
 use crate::state::{Control, Detail, Initiator, Reason, RunState, StepState};
 use crate::time::{Millis, Timestamp};
 use crate::work::Claimer;
@@ -67,6 +68,10 @@ pub(super) struct Draft<'a> {
     pub decided_by_vote: bool,
     /// How long after the end of that lease an effect may still happen.
     pub settles_after: Millis,
+    /// How long the search for a worker may take, where that is not the default.
+    pub times: Option<Arc<AssignmentTimes>>,
+    /// How many connected sessions may take the run, of those that were not asked.
+    pub assignable: u32,
 }
 
 impl<'a> Draft<'a> {
@@ -96,6 +101,8 @@ impl<'a> Draft<'a> {
             lease: limits::SESSION_LEASE,
             decided_by_vote: false,
             settles_after: limits::EFFECT_SETTLES_AFTER,
+            times: None,
+            assignable: 0,
         }
     }
 
@@ -192,7 +199,12 @@ impl<'a> Draft<'a> {
     /// Whether the step has named an effect that must not be repeated.
     pub fn has_named_effects(&self, position: u32) -> bool {
         let iteration = self.step(position).iteration;
-        self.notes().named.contains(&NamedEffects { step: position, iteration })
+        self.notes().named.contains(&StepIteration { step: position, iteration })
+    }
+
+    /// Whether another run has had the effect of the step, or may have it, so that there is nothing of this one to undo.
+    pub fn has_left_it_to_others(&self, position: u32) -> bool {
+        self.notes().has_left_it_to_others(self.spec(position), position)
     }
 
     pub fn notes_mut(&mut self) -> &mut Notes {
@@ -374,6 +386,9 @@ impl<'a> Draft<'a> {
         if self.control == Control::Canceling {
             return Some(Detail::Canceling);
         }
+        if assign::seeks(self) {
+            return Some(Detail::AssigningWorker);
+        }
         match self.current() {
             Step { phase: Phase::Pending, .. } => Some(Detail::SubjectBusy),
             Step { phase: Phase::Ready { .. }, failures: 1.., .. } => Some(Detail::Retrying),
@@ -388,6 +403,7 @@ impl<'a> Draft<'a> {
         }
         let state = self.project();
         let ended = state.is_terminal();
+        assign::settle(&mut self, state);
         match state {
             RunState::Succeeded => {
                 self.reason = None;

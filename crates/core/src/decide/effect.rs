@@ -5,8 +5,8 @@ use super::guard::{self, Guard};
 use super::{activate, complete, fail, tried};
 use crate::governance::action::tightened;
 use crate::governance::judge::{Decision, Grant, Withheld};
-use crate::json::HashHex;
-use crate::json::Json;
+use crate::ids::{ReceiptId, RunId};
+use crate::json::{HashHex, Json};
 use crate::limits;
 use crate::machine::receipt::ReceiptEvent;
 use crate::machine::step::{Resolution, StepEvent};
@@ -15,16 +15,26 @@ use crate::planted::{Bug, is_planted};
 use crate::rejection::Rejection;
 use crate::run::change::SideWrite;
 use crate::run::event::Event;
-use crate::run::receipt::Receipt;
-use crate::run::{Agreed, NamedEffects, Phase};
+use crate::run::receipt::{EffectHold, Receipt};
+use crate::run::{Agreed, Phase, StepIteration};
 use crate::state::{Control, EffectClass, Reason, ReceiptState, StepKind};
+
+/// An effect that a worker asks for.
+pub(super) struct AskedEffect<'a> {
+    pub receipt: Receipt,
+    pub grant: &'a Grant,
+    /// Its key was counted before: it is the same effect once more.
+    pub again: bool,
+    /// That no other run of the tenant has it meanwhile.
+    pub hold: Option<Box<EffectHold>>,
+}
 
 /// The intent is durable before the first byte is sent, and takes leave for this very effect.
 pub(super) fn intent(
     draft: &mut Draft<'_>,
     position: u32,
     attempt: u32,
-    (mut receipt, grant, again): (Receipt, &Grant, bool),
+    AskedEffect { mut receipt, grant, again, hold }: AskedEffect<'_>,
 ) -> Result<(), Rejection> {
     complete::fence(draft, position, attempt)?;
     receipt.effect = tightened(draft.spec(position), receipt.effect);
@@ -41,8 +51,18 @@ pub(super) fn intent(
         let what = "an attempt performs its effects one after the other; record the outcome of the open one first";
         return Err(Rejection::InvalidInput { what: what.into() });
     }
+    let is_shared = draft.spec(position).rules.dedupe_window().is_some() && receipt.effect != EffectClass::Read;
+    if is_shared && hold.is_none() && !again {
+        return Err(Rejection::NotGranted { run: draft.run.id, step: position });
+    }
     if !again {
         count_write(draft, position, receipt.effect)?;
+    }
+    if let Some(hold) = hold {
+        draft.side.push(SideWrite::HoldEffect(hold));
+    }
+    if is_shared {
+        note_named(draft, position);
     }
     if receipt.effect == EffectClass::Unsafe {
         draft.step_mut(position).open_intent = Some(receipt.id);
@@ -55,6 +75,32 @@ pub(super) fn intent(
     }
     note_undoing(draft, position, &receipt);
     put(draft, position, receipt);
+    Ok(())
+}
+
+/// The effect is not performed: another run of the tenant has had it, within the time in which the step's workflow takes the two
+/// for one.
+pub(super) fn deduplicate(
+    draft: &mut Draft<'_>,
+    position: u32,
+    attempt: u32,
+    (receipt, run): (ReceiptId, RunId),
+) -> Result<(), Rejection> {
+    complete::fence(draft, position, attempt)?;
+    if draft.control == Control::Canceling {
+        return Err(Rejection::Canceling { run: draft.run.id });
+    }
+    if draft.spec(position).rules.dedupe_window().is_none() {
+        return Err(Rejection::NotGranted { run: draft.run.id, step: position });
+    }
+    settle_claim(draft, position, ReceiptEvent::Failed);
+    // What an earlier iteration did has been undone, or stands by itself.
+    let iteration = draft.step(position).iteration;
+    let is_over = |named: &StepIteration| named.step == position && named.iteration != iteration;
+    if draft.notes().named.iter().any(is_over) {
+        draft.notes_mut().named.retain(|named| !is_over(named));
+    }
+    draft.emit(Event::EffectDeduplicated { step: position, attempt, receipt, run });
     Ok(())
 }
 
@@ -96,7 +142,7 @@ fn note_named(draft: &mut Draft<'_>, step: u32) {
         let iteration = draft.step(step).iteration;
         let named = &mut draft.notes_mut().named;
         named.retain(|earlier| earlier.step != step);
-        named.push(NamedEffects { step, iteration });
+        named.push(StepIteration { step, iteration });
     }
 }
 

@@ -1,7 +1,7 @@
 //! Attempts that end without a word from their worker: lost leases, timeouts, releases, deadlines.
 
 use super::draft::Draft;
-use super::{cancel, complete, effect, fail, tried};
+use super::{assign, cancel, complete, effect, fail, tried};
 use crate::limits::{UNKNOWN_TASK_PAUSE, UNKNOWN_TASK_PAUSE_MAX};
 use crate::machine::receipt::ReceiptEvent;
 use crate::machine::step::StepEvent;
@@ -26,8 +26,12 @@ pub(super) fn lease_expired(draft: &mut Draft<'_>, position: u32, attempt: u32) 
         draft.step_mut(position).last_error = Some(error);
         return cancel::attempt_ended(draft);
     }
+    let lost_with_directory = assign::step_lost(draft, position);
     if draft.step(position).open_intent.is_some() && !is_planted(Bug::BlindRetry) {
         return fail::doubt(draft, position, error);
+    }
+    if lost_with_directory {
+        return stop_without_directory(draft, position, error);
     }
     let exhausted = draft.spec(position).retry_policy().is_exhausted(draft.step(position).failures);
     draft.step_mut(position).failures += 1;
@@ -40,6 +44,18 @@ pub(super) fn lease_expired(draft: &mut Draft<'_>, position: u32, attempt: u32) 
     tried::ended(draft, position);
     draft.step_mut(position).last_error = Some(error.clone());
     draft.emit(Event::StepRetrying { step: position, attempt, eligible_at, error, cost: None });
+    Ok(())
+}
+
+/// The directory of the run went with its worker. What the lost command has left in it, the next one might rely on: the run
+/// does not go on by itself.
+fn stop_without_directory(draft: &mut Draft<'_>, position: u32, error: StepError) -> Result<(), Rejection> {
+    draft.step_mut(position).failures += 1;
+    fail::end_step(draft, position, StepEvent::LeaseExpiredForGood, error)?;
+    draft.reason = Some(Reason::StepFailed);
+    let key = &draft.spec(position).key;
+    let why = format!("the worker that had the run was lost while it ran step {key}, and with it the run's directory");
+    fail::pause(draft, why);
     Ok(())
 }
 

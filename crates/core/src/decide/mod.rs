@@ -5,6 +5,7 @@
 mod activate;
 mod approve;
 mod ask;
+mod assign;
 mod cancel;
 mod claim;
 mod complete;
@@ -24,9 +25,11 @@ mod wait;
 #[cfg(test)]
 mod tests;
 
+use std::sync::Arc;
+
 use crate::cost::Cost;
 use crate::governance::judge::{Grant, Withheld};
-use crate::ids::{SessionId, SignalId};
+use crate::ids::{ReceiptId, RunId, SessionId, SignalId};
 use crate::json::Json;
 use crate::limits;
 use crate::machine::step::Resolution;
@@ -34,9 +37,10 @@ use crate::plan::retry::StepError;
 use crate::rejection::Rejection;
 use crate::run::Run;
 use crate::run::approval::Voter;
+use crate::run::assignment::AssignmentTimes;
 use crate::run::change::Context;
-use crate::run::receipt::Receipt;
-use crate::state::Reason;
+use crate::run::receipt::{EffectHold, Receipt};
+use crate::state::{PreflightCheck, Reason};
 use crate::time::{Millis, Timestamp};
 use crate::work::Claimer;
 
@@ -55,11 +59,21 @@ pub struct Known {
     pub lease: Millis,
     /// How long after the end of that lease an effect may still happen.
     pub settles_after: Millis,
+    /// How long the search for a worker may take, where that is not the default.
+    pub times: Option<Arc<AssignmentTimes>>,
+    /// How many connected sessions may take the run, of those that were not asked.
+    pub assignable: u32,
 }
 
 impl Default for Known {
     fn default() -> Self {
-        Self { receipt: None, lease: limits::SESSION_LEASE, settles_after: limits::EFFECT_SETTLES_AFTER }
+        Self {
+            receipt: None,
+            lease: limits::SESSION_LEASE,
+            settles_after: limits::EFFECT_SETTLES_AFTER,
+            times: None,
+            assignable: 0,
+        }
     }
 }
 
@@ -87,6 +101,32 @@ pub enum Command {
     /// A worker came to take the step, and the decision no longer allows it.
     WithholdStep {
         withheld: Box<Withheld>,
+    },
+    /// A session is asked whether its worker could run the commands of the run.
+    OfferRun {
+        session: SessionId,
+        /// The worker's own name.
+        worker: String,
+    },
+    /// The session's worker takes the run that was offered under this number.
+    AckRun {
+        session: SessionId,
+        number: u32,
+    },
+    RefuseRun {
+        session: SessionId,
+        number: u32,
+        check: PreflightCheck,
+        why: String,
+    },
+    /// The session is over, and has no step of the run.
+    AssignmentLost {
+        session: SessionId,
+        why: String,
+    },
+    /// A person has another worker looked for.
+    Reassign {
+        reason: String,
     },
     Complete(Completion),
     Release {
@@ -118,12 +158,21 @@ pub enum Command {
         grant: Box<Grant>,
         /// Its key was counted before: it is the same effect once more.
         again: bool,
+        /// That no other run of the tenant has it meanwhile (`dedupe: tenant`).
+        hold: Option<Box<EffectHold>>,
     },
     /// A worker asked to perform an effect, and the decision does not allow it.
     WithholdEffect {
         position: u32,
         attempt: u32,
         withheld: Box<Withheld>,
+    },
+    /// A worker asked to perform an effect that another run of the tenant has had.
+    Deduplicate {
+        position: u32,
+        attempt: u32,
+        receipt: ReceiptId,
+        run: RunId,
     },
     RecordOutcome {
         position: u32,
@@ -249,6 +298,7 @@ pub fn decide(run: &Run, command: Command, known: Known, asked: Asked) -> Result
     draft.receipt = known.receipt;
     draft.lease = known.lease;
     draft.settles_after = known.settles_after;
+    (draft.times, draft.assignable) = (known.times, known.assignable);
     match command {
         Command::Admit => start::admit(&mut draft)?,
         Command::Claim { session } => claim::claim(&mut draft, session)?,
@@ -259,17 +309,28 @@ pub fn decide(run: &Run, command: Command, known: Known, asked: Asked) -> Result
             claim::claim_with_grant(&mut draft, session, (&grant, names_effects))?;
         }
         Command::WithholdStep { withheld } => claim::withhold(&mut draft, *withheld)?,
+        Command::OfferRun { session, worker } => assign::offer(&mut draft, session, worker)?,
+        Command::AckRun { session, number } => assign::ack(&mut draft, session, number)?,
+        Command::RefuseRun { session, number, check, why } => {
+            assign::refuse(&mut draft, session, number, assign::Refusal { check, why })?;
+        }
+        Command::AssignmentLost { session, why } => assign::session_lost(&mut draft, session, &why)?,
+        Command::Reassign { reason } => assign::reassign(&mut draft, &reason)?,
         Command::Complete(completion) => complete::complete(&mut draft, completion)?,
         Command::Release { position, attempt } => lost::release(&mut draft, position, attempt)?,
         Command::Undelivered { position, attempt } => lost::undelivered(&mut draft, position, attempt)?,
         Command::UnknownTask { position, attempt } => lost::unknown_task(&mut draft, position, attempt)?,
         Command::LeaseExpired { position, attempt } => lost::lease_expired(&mut draft, position, attempt)?,
         Command::StepTimeout { position, attempt } => lost::step_timeout(&mut draft, position, attempt)?,
-        Command::RecordIntent { position, attempt, receipt, grant, again } => {
-            effect::intent(&mut draft, position, attempt, (*receipt, &*grant, again))?;
+        Command::RecordIntent { position, attempt, receipt, grant, again, hold } => {
+            let asking = effect::AskedEffect { receipt: *receipt, grant: &grant, again, hold };
+            effect::intent(&mut draft, position, attempt, asking)?;
         }
         Command::WithholdEffect { position, attempt, withheld } => {
             effect::withhold(&mut draft, position, attempt, *withheld)?;
+        }
+        Command::Deduplicate { position, attempt, receipt, run } => {
+            effect::deduplicate(&mut draft, position, attempt, (receipt, run))?;
         }
         Command::RecordOutcome { position, attempt, receipt } => {
             effect::outcome(&mut draft, position, attempt, *receipt)?;

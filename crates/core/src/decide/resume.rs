@@ -5,7 +5,7 @@ use crate::limits;
 use crate::plan::{RollbackCondition, Work};
 use crate::planted::{Bug, is_planted};
 use crate::rejection::Rejection;
-use crate::run::{Lineage, NamedEffects, Notes, Phase, Run, Step, Tokens};
+use crate::run::{Lineage, Notes, Phase, Run, Step, StepIteration, Tokens};
 use crate::state::{RunState, StepState};
 
 /// What a run made from `run` starts with.
@@ -17,7 +17,7 @@ pub struct Resumed {
     /// Who started or resumed a run of this chain before.
     pub starters: Vec<String>,
     /// Steps that named effects, whose keys the new run shares.
-    pub named: Vec<NamedEffects>,
+    pub named: Vec<StepIteration>,
     pub used: Used,
 }
 
@@ -95,8 +95,10 @@ pub fn undo(run: &Run, from: u32) -> Result<Resumed, Rejection> {
     if from >= forward {
         return Err(Rejection::UnknownStep { run: run.id, step: from.to_string() });
     }
-    let is_undoable =
-        |position: u32| run.steps[position as usize].is_undoable(run.spec(position), RollbackCondition::Manual);
+    let is_undoable = |position: u32| {
+        let may_have_acted = run.steps[position as usize].is_undoable(run.spec(position), RollbackCondition::Manual);
+        may_have_acted && !run.has_left_it_to_others(position)
+    };
     if !(from..forward).any(is_undoable) {
         return Err(Rejection::NothingToUndo { run: run.id });
     }

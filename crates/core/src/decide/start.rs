@@ -10,11 +10,12 @@ use crate::json::{Hash, HashHex, Json, NUL};
 use crate::limits;
 use crate::plan::Plan;
 use crate::rejection::Rejection;
+use crate::run::assignment::AssignmentTimes;
 use crate::run::change::{IdempotencyRow, SideWrite, Start};
 use crate::run::event::Event;
 use crate::run::labels;
 use crate::run::origin::Origin;
-use crate::run::{Header, NamedEffects, Notes, Phase, Run, Step};
+use crate::run::{Header, Notes, Phase, Run, Step, StepIteration};
 use crate::state::{Control, RunState};
 use crate::work::Claimer;
 
@@ -33,7 +34,7 @@ pub struct StartRequest {
     /// Who started or resumed an earlier run of the chain.
     pub starters: Vec<String>,
     /// Steps that named effects there.
-    pub named: Vec<NamedEffects>,
+    pub named: Vec<StepIteration>,
     /// What the chain has used up of its caps.
     pub used: Used,
     /// A session with room that takes the first step in the same commit.
@@ -67,6 +68,15 @@ pub struct Opening {
     claim: Option<Claimer>,
     queued: Option<Queued>,
     undoes: Option<Undoes>,
+    times: Option<Arc<AssignmentTimes>>,
+}
+
+impl Opening {
+    /// With other times for the search of a worker than the usual ones.
+    #[must_use]
+    pub fn searching(self, times: Arc<AssignmentTimes>) -> Self {
+        Self { times: Some(times), ..self }
+    }
 }
 
 /// The new run, still at version 0, and what it begins with.
@@ -103,13 +113,14 @@ pub fn open(request: StartRequest) -> Result<(Run, Opening), Rejection> {
         workflow_version: run.plan.version,
     });
     let StartRequest { idempotency, inherited, claim, queued, undoes, .. } = request;
-    Ok((run, Opening { start, idempotency, inherited, claim, queued, undoes }))
+    Ok((run, Opening { start, idempotency, inherited, claim, queued, undoes, times: None }))
 }
 
 /// Begins a run that [`open`] has made.
 pub fn start(run: &Run, opening: Opening, asked: Asked) -> Result<Decided<'_>, Rejection> {
     let mut draft = Draft::of(run, asked);
     draft.start = Some(opening.start);
+    draft.times = opening.times;
     // Whoever sets off a schedule has not made it, and has started this run all the same.
     let by = &draft.asked.by;
     let people = by.makers.iter().chain(&by.person).cloned().collect();

@@ -1,7 +1,7 @@
 //! Waits: woken by a signal, or overtaken by the clock. Both go through the run's version, so exactly one wins.
 
 use super::draft::Draft;
-use super::{approve, complete, fail, lost};
+use super::{approve, assign, complete, fail, lost};
 use crate::ids::SignalId;
 use crate::json::Json;
 use crate::machine::step::StepEvent;
@@ -44,10 +44,15 @@ pub(super) fn wake(draft: &mut Draft<'_>, position: u32, heard: Heard) -> Result
 /// Carries out what has become due. Refuses when nothing has: the timer looked too early, or came second.
 pub(super) fn tick(draft: &mut Draft<'_>) -> Result<(), Rejection> {
     let now = draft.now();
-    let held = draft.control == Control::Canceling || draft.notes().restored;
+    // What is in doubt is settled first: no deadline says what became of it.
+    let is_doubted = matches!(draft.current().phase, Phase::InDoubt { .. });
+    let held = draft.control == Control::Canceling || draft.notes().restored || is_doubted;
     if draft.run.header.deadline_at.is_some_and(|at| at <= now) && draft.len() == draft.run.forward_len() && !held {
         let error = StepError::new(ErrorClass::Timeout, "RUN_DEADLINE", "the run has passed its deadline");
         return lost::fail_run(draft, Reason::Deadline, error);
+    }
+    if assign::is_due(draft) {
+        return assign::tick(draft);
     }
     match draft.current().phase.clone() {
         Phase::WaitingSignal(wait) if wait.deadline_at.is_some_and(|at| at <= now) => timed_out(draft, &wait),

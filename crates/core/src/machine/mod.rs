@@ -2,6 +2,7 @@
 //! the pair tables are snapshotted in tests and `docs/reference/states.md` is generated from them.
 
 pub mod approval;
+pub mod assignment;
 mod meaning;
 pub mod receipt;
 pub mod run;

@@ -21,6 +21,23 @@ pub fn control_capability(control: &str) -> String {
     format!("control:{control}")
 }
 
+/// The capability of a worker that keeps a directory for a run, and takes runs as a whole.
+pub const WORKDIR: &str = "workdir";
+/// The profiles whose commands can be given a directory that outlives them.
+pub const WORKDIR_PROFILES: &[&str] = &["prod-standard", "dev-flex"];
+
+const SEGMENT: &str = "segment:";
+
+/// What a command needs that runs in a network segment. No worker can say it of itself: its certificate does.
+pub fn segment_need(segment: &str) -> String {
+    format!("{SEGMENT}{segment}")
+}
+
+/// The segment in such a need.
+pub fn needed_segment(need: &str) -> Option<&str> {
+    need.strip_prefix(SEGMENT)
+}
+
 /// The profile in such a capability.
 pub fn commanded_profile(capability: &str) -> Option<&str> {
     capability.strip_prefix(StepKind::Command.as_str())?.strip_prefix(':')
@@ -50,13 +67,20 @@ impl StepSpec {
     }
 }
 
+/// The capability of a worker that asks before each effect and reports its outcome.
+pub const EFFECTS: &str = "effects";
+
 impl Plan {
     /// What a worker must have said of itself to be given the step, where a command carries it out.
     pub fn command_needs(&self, spec: &StepSpec) -> Option<BTreeSet<String>> {
         spec.is_command().then(|| {
             let profile = self.rules.profile.as_deref().unwrap_or_default();
             let required = spec.rules.requires.iter().flat_map(|requires| requires.capabilities.iter().cloned());
-            required.chain([command_capability(profile)]).collect()
+            let segment = spec.rules.requires.iter().flat_map(|requires| requires.network_segment.iter());
+            let segment = segment.map(|name| segment_need(name));
+            let workdir = spec.rules.workdir.map(|_| WORKDIR.to_owned());
+            let asks = spec.rules.dedupe_window().map(|_| EFFECTS.to_owned());
+            required.chain(segment).chain(workdir).chain(asks).chain([command_capability(profile)]).collect()
         })
     }
 
@@ -68,6 +92,9 @@ impl Plan {
     /// A command runs in the sandbox that the workflow's profile names, and never without one.
     pub(super) fn check_command(&self, step: &StepSpec) -> Result<(), String> {
         let undone_by_command = step.rollback.as_ref().is_some_and(|rollback| matches!(rollback.by, Undo::Argv(_)));
+        if step.rules.workdir.is_some() && !step.is_command() {
+            return Err("`workdir` is for commands".into());
+        }
         if !step.is_command() && !undone_by_command {
             return Ok(());
         }
@@ -76,6 +103,11 @@ impl Plan {
             None => Err(format!("a command needs a profile, which says how it is confined: one of {names}")),
             Some(profile) if !PROFILES.contains(&profile) => Err(format!(
                 "a command cannot run under the profile `{profile}`, which has no sandbox; there are {names}"
+            )),
+            Some(profile) if step.rules.workdir.is_some() && !WORKDIR_PROFILES.contains(&profile) => Err(format!(
+                "`workdir` needs a profile whose sandbox has a place for it: {}; each command of `{profile}` begins with \
+                 nothing",
+                WORKDIR_PROFILES.join(", ")
             )),
             Some(_) => Ok(()),
         }

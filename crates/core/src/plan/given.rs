@@ -2,7 +2,7 @@
 //! what promises something and would do nothing is refused, as it is there.
 
 use super::{BlastRadius, Plan, StepSpec};
-use crate::plan::rules::{ApprovalRules, Requires, ValidationMode};
+use crate::plan::rules::{ApprovalRules, Dedupe, IdempotencyRule, Requires, ValidationMode};
 use crate::rejection::Rejection;
 use crate::state::{EffectClass, StepKind};
 
@@ -45,20 +45,33 @@ impl Plan {
 }
 
 impl StepSpec {
+    /// Whether what it says on when two effects are one is kept. What only reads has none.
+    fn keeps_idempotency(&self) -> bool {
+        // A command that another run has carried out leaves nothing in this run's directory.
+        let is_alone = |rule: &IdempotencyRule| rule.dedupe == Dedupe::Run || self.rules.workdir.is_none();
+        let is_kept =
+            |rule: &IdempotencyRule| rule.is_kept() && is_alone(rule) && self.effect_class() != EffectClass::Read;
+        self.rules.idempotency.as_ref().is_none_or(is_kept)
+    }
+
     /// The first rule of the step that nobody would keep.
     fn without_effect(&self) -> Option<&'static str> {
         let rules = &self.rules;
         let said = match self.kind() {
             StepKind::Command => {
-                let place = |rule: &Requires| rule.network_segment.is_some() || rule.max_latency.is_some();
+                let is_measured = |rule: &Requires| rule.max_latency.is_some();
                 vec![
-                    ("requires.network_segment and max_latency", rules.requires.as_ref().is_some_and(place)),
-                    ("idempotency", rules.idempotency.is_some()),
-                    ("workdir", rules.workdir.is_some()),
+                    ("requires.max_latency", rules.requires.as_ref().is_some_and(is_measured)),
+                    ("idempotency", !self.keeps_idempotency()),
                 ]
             }
             // Policy looks at the rest.
-            StepKind::Connector | StepKind::Model => vec![
+            StepKind::Connector => vec![
+                ("requires", rules.requires.is_some()),
+                ("idempotency", !self.keeps_idempotency()),
+                ("workdir", rules.workdir.is_some()),
+            ],
+            StepKind::Model => vec![
                 ("requires", rules.requires.is_some()),
                 ("idempotency", rules.idempotency.is_some()),
                 ("workdir", rules.workdir.is_some()),
@@ -97,6 +110,12 @@ mod tests {
         };
         let connector = |rules| json!({ "key": "a", "kind": "connector", "operation": "slack.post", "rules": rules });
         assert!(plan(json!({}), connector(json!({ "idempotency": { "dedupe": "tenant" } }))).is_some());
+        let kept = json!({ "idempotency": { "dedupe": "tenant", "window": 60_000 } });
+        assert_eq!(plan(json!({}), connector(kept)), None, "another run's effect is looked for");
+        let own_key = json!({ "idempotency": { "dedupe": "tenant", "window": 60_000, "key": "k" } });
+        assert!(plan(json!({}), connector(own_key)).is_some());
+        let too_long = json!({ "idempotency": { "dedupe": "tenant", "window": 99_999_999_999_u64 } });
+        assert!(plan(json!({}), connector(too_long)).is_some());
         assert_eq!(plan(json!({}), connector(json!({ "credentials": ["slack"] }))), None, "policy looks at it");
         let model = json!({ "key": "a", "kind": "model", "model": "m" });
         assert_eq!(plan(json!({ "spend_max_micros": 5 }), model), None, "what it costs is counted");

@@ -7,7 +7,9 @@ pub mod retry;
 pub mod rules;
 mod step_fields;
 
-pub use command::{BoundCommand, bound_command, command_capability, control_capability};
+pub use command::{
+    BoundCommand, EFFECTS, WORKDIR, WORKDIR_PROFILES, bound_command, command_capability, control_capability,
+};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 

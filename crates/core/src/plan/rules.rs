@@ -7,6 +7,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use crate::limits;
 use crate::plan::OnDenial;
 use crate::state::{UnknownName, names};
 use crate::tenant::caps::Caps;
@@ -55,8 +56,11 @@ names!(
 );
 
 names!(
-    /// What becomes of a worker's directory while the run waits.
+    /// The directory that a run's commands share, on one worker.
     Workdir, "workdir rule", {
+        /// Given up when the run has waited for two minutes: the commands after that begin in an empty one.
+        Run = "run",
+        /// Kept however long the run waits.
         Keep = "keep",
     }
 );
@@ -177,6 +181,24 @@ pub struct IdempotencyRule {
     pub dedupe: Dedupe,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub window: Option<Millis>,
+}
+
+impl IdempotencyRule {
+    /// Whether it says no more than is kept: a key of the workflow's own is not.
+    pub fn is_kept(&self) -> bool {
+        let window_fits = match self.dedupe {
+            Dedupe::Run => self.window.is_none(),
+            Dedupe::Tenant => self.window.is_some_and(|window| window.0 > 0 && window <= limits::DEDUPE_WINDOW_MAX),
+        };
+        self.key.is_none() && window_fits
+    }
+}
+
+impl StepRules {
+    /// For how long the effect of another run of the tenant counts as the step's own.
+    pub fn dedupe_window(&self) -> Option<Millis> {
+        self.idempotency.as_ref().filter(|rule| rule.dedupe == Dedupe::Tenant)?.window
+    }
 }
 
 #[cfg(test)]

@@ -12,8 +12,9 @@ use crate::json::{Hash, Json};
 use crate::plan::StepSpec;
 use crate::plan::retry::StepError;
 use crate::run::approval::{Approval, Vote};
+use crate::run::assignment::{AssignmentRecord, RunAssignment};
 use crate::run::decision::DecisionRecord;
-use crate::run::receipt::Receipt;
+use crate::run::receipt::{EffectHold, Receipt};
 use crate::run::{Awaited, Header, Notes, Phase, Run, Step, Wait, Wake};
 use crate::state::{ApprovalState, Control, Detail, Initiator, Reason, RunState, StepKind, StepState};
 use crate::tenant::caps::WorkflowCaps;
@@ -256,7 +257,11 @@ pub enum SideWrite {
     /// it can: an outcome needs an open intent of the same run, a new intent one that is known to have failed, or one
     /// that may be repeated.
     PutReceipt(Box<Receipt>),
+    /// Refused where another run has it.
+    HoldEffect(Box<EffectHold>),
     PutDecision(Box<DecisionRecord>),
+    /// Inserts, or moves the state of, an offer of the run to a worker session.
+    PutAssignment(Box<AssignmentRecord>),
     Outbox(Box<OutboxRow>),
 }
 
@@ -423,8 +428,9 @@ impl<'a> LiveParts<'a> {
             wake_at: self.header.deadline_at.filter(|_| self.deadline_applies()),
             queue: &self.spec.queue,
         };
+        columns.wake_at = sooner(columns.wake_at, self.assignment().and_then(RunAssignment::wake_at));
         match &self.step.phase {
-            Phase::Ready { eligible_at, .. } if self.control == Control::Active => {
+            Phase::Ready { eligible_at, .. } if self.is_to_be_had() => {
                 columns.eligible_at = Some(*eligible_at);
             }
             Phase::WaitingApproval(approval) if approval.state == ApprovalState::Requested => {
@@ -434,6 +440,17 @@ impl<'a> LiveParts<'a> {
             _ => {}
         }
         columns
+    }
+
+    fn assignment(&self) -> Option<&'a RunAssignment> {
+        self.notes.assignment.as_deref()
+    }
+
+    /// Whether a step that is ready can be claimed: the run goes on, and no worker is being asked to have the step.
+    fn is_to_be_had(&self) -> bool {
+        let is_asked = |assignment: &RunAssignment| assignment.offered().is_some();
+        let is_offered = self.spec.rules.workdir.is_some() && self.assignment().is_some_and(is_asked);
+        self.control == Control::Active && !is_offered
     }
 
     /// A paused run's clocks go on. A doubt, a cancel or a rollback under way is not ended by the deadline.
@@ -456,7 +473,7 @@ impl<'a> LiveParts<'a> {
         match &step.phase {
             Phase::Ready { eligible_at, wake } => {
                 data.wake.clone_from(wake);
-                data.ready_at = (self.control != Control::Active).then_some(*eligible_at);
+                data.ready_at = (!self.is_to_be_had()).then_some(*eligible_at);
             }
             Phase::Running { wake, .. } => data.wake.clone_from(wake),
             Phase::WaitingApproval(approval) => {

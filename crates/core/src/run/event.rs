@@ -4,11 +4,11 @@
 use serde::{Deserialize, Serialize};
 
 use crate::cost::Cost;
-use crate::ids::{ApprovalId, DecisionId, ReceiptId, SessionId, SignalId};
+use crate::ids::{ApprovalId, DecisionId, ReceiptId, RunId, SessionId, SignalId};
 use crate::json::HashHex;
 use crate::plan::retry::StepError;
 use crate::run::approval::Purpose;
-use crate::state::{ApprovalState, Reason, ReceiptState, RunState, TaskType};
+use crate::state::{ApprovalState, AssignmentState, PreflightCheck, Reason, ReceiptState, RunState, TaskType};
 use crate::time::Timestamp;
 
 /// What happened. The `seq` and the instant stand on the journal row that holds it.
@@ -24,7 +24,32 @@ pub enum Event {
         origin: Option<HashHex>,
     },
     #[serde(rename = "session.assigned")]
-    RunAssigned { session: SessionId },
+    RunAssigned {
+        session: SessionId,
+        /// The worker's own name.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        worker: String,
+        /// The number of the offer that it took.
+        #[serde(default)]
+        attempt: u32,
+    },
+    #[serde(rename = "session.offered")]
+    RunOffered { session: SessionId, worker: String, attempt: u32, ack_by: Timestamp },
+    #[serde(rename = "session.unassigned")]
+    RunUnassigned {
+        /// Absent where no worker was there to be asked.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        session: Option<SessionId>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        worker: Option<String>,
+        attempt: u32,
+        /// What became of the offer; absent where there was none.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        status: Option<AssignmentState>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        check: Option<PreflightCheck>,
+        why: String,
+    },
     #[serde(rename = "session.paused")]
     RunPaused { reason: String },
     #[serde(rename = "session.resumed")]
@@ -115,6 +140,9 @@ pub enum Event {
     ApprovalResolved { step: u32, approval: ApprovalId, status: ApprovalState },
     #[serde(rename = "receipt.recorded")]
     ReceiptRecorded { step: u32, attempt: u32, receipt: ReceiptId, state: ReceiptState },
+    /// Another run of the tenant has had the effect within the step's window, so that it was not performed again.
+    #[serde(rename = "receipt.deduplicated")]
+    EffectDeduplicated { step: u32, attempt: u32, receipt: ReceiptId, run: RunId },
     #[serde(rename = "policy.decided")]
     PolicyDecided { step: u32, decision: DecisionId, verdict: String, tier: String, bundle: HashHex },
 }
@@ -124,6 +152,8 @@ impl Event {
     pub const NAMES: &'static [&'static str] = &[
         "session.created",
         "session.assigned",
+        "session.offered",
+        "session.unassigned",
         "session.paused",
         "session.resumed",
         "session.canceled",
@@ -145,6 +175,7 @@ impl Event {
         "approval.expired",
         "approval.resolved",
         "receipt.recorded",
+        "receipt.deduplicated",
         "policy.decided",
     ];
 
@@ -152,6 +183,8 @@ impl Event {
         match self {
             Self::RunCreated { .. } => "session.created",
             Self::RunAssigned { .. } => "session.assigned",
+            Self::RunOffered { .. } => "session.offered",
+            Self::RunUnassigned { .. } => "session.unassigned",
             Self::RunPaused { .. } => "session.paused",
             Self::RunResumed { .. } => "session.resumed",
             Self::RunCanceled { .. } => "session.canceled",
@@ -173,6 +206,7 @@ impl Event {
             Self::ApprovalEscalated { .. } => "approval.expired",
             Self::ApprovalResolved { .. } => "approval.resolved",
             Self::ReceiptRecorded { .. } => "receipt.recorded",
+            Self::EffectDeduplicated { .. } => "receipt.deduplicated",
             Self::PolicyDecided { .. } => "policy.decided",
         }
     }
@@ -194,6 +228,7 @@ impl Event {
             | Self::ApprovalEscalated { step, .. }
             | Self::ApprovalResolved { step, .. }
             | Self::ReceiptRecorded { step, .. }
+            | Self::EffectDeduplicated { step, .. }
             | Self::PolicyDecided { step, .. } => Some(*step),
             _ => None,
         }

@@ -2,6 +2,7 @@
 //! state together with the data that exists only in that state.
 
 pub mod approval;
+pub mod assignment;
 pub mod card;
 pub mod change;
 pub mod decision;
@@ -29,6 +30,7 @@ use crate::limits;
 use crate::plan::retry::StepError;
 use crate::plan::{Plan, RollbackCondition, StepSpec, Work};
 use crate::run::approval::{Approval, Met};
+use crate::run::assignment::RunAssignment;
 use crate::run::metrics::{ApprovalTally, RunMetrics};
 use crate::state::{Control, Detail, EffectClass, Reason, RunState, StepState, TaskType};
 use crate::time::Timestamp;
@@ -199,10 +201,13 @@ pub struct Notes {
     pub foreseen: Vec<Foreseen>,
     /// Steps that have named an effect which must not be repeated, in this run or an earlier one of its chain.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub named: Vec<NamedEffects>,
+    pub named: Vec<StepIteration>,
     /// How often people were asked, and for how long.
     #[serde(default, skip_serializing_if = "ApprovalTally::is_none")]
     pub approvals: ApprovalTally,
+    /// Its worker, where its commands share a directory.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub assignment: Option<Box<RunAssignment>>,
     /// The run in numbers, once it has ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metrics: Option<Box<RunMetrics>>,
@@ -232,10 +237,12 @@ impl Tokens {
     }
 }
 
-/// A step whose worker asked before an unsafe effect. What it did is known by the keys of its effects, which a worker that
-/// asks for nothing does not name: it would do everything again.
+/// A step in one of its iterations.
+///
+/// Of those that are `named` the worker asked before an unsafe effect. What it did is known by the keys of its effects, which a
+/// worker that asks for nothing does not name: it would do everything again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct NamedEffects {
+pub struct StepIteration {
     pub step: u32,
     pub iteration: u32,
 }
@@ -251,6 +258,12 @@ const fn is_zero(value: &u32) -> bool {
 }
 
 impl Notes {
+    /// Whether a step has done nothing itself, though it may have succeeded: workers ask before each effect of a step that counts as the
+    /// same in the whole tenant, and nothing of it has begun.
+    pub(crate) fn has_left_it_to_others(&self, spec: &StepSpec, position: u32) -> bool {
+        spec.rules.dedupe_window().is_some() && self.named.iter().all(|named| named.step != position)
+    }
+
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
@@ -493,13 +506,19 @@ impl Run {
     /// Whether a worker could take the current step now.
     pub fn is_claimable(&self, now: Timestamp) -> bool {
         self.control == Control::Active
+            && !self.is_offered()
             && matches!(self.current().phase, Phase::Ready { eligible_at, .. } if eligible_at <= now)
     }
 
     /// Whether the step it stands at has named an effect that must not be repeated.
     pub fn has_named_effects(&self) -> bool {
         let iteration = self.current().iteration;
-        self.notes.named.contains(&NamedEffects { step: self.position, iteration })
+        self.notes.named.contains(&StepIteration { step: self.position, iteration })
+    }
+
+    /// Whether another run has had the effect of the step, or may have it, so that there is nothing of this one to undo.
+    pub fn has_left_it_to_others(&self, position: u32) -> bool {
+        self.notes.has_left_it_to_others(self.spec(position), position)
     }
 
     /// Whether no step of it was ever claimed.

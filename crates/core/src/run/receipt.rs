@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::ids::ReceiptId;
-use crate::json::Json;
+use crate::json::{Hash, Json};
 use crate::state::{EffectClass, ReceiptState};
 use crate::time::Timestamp;
 
@@ -31,6 +31,16 @@ pub struct Receipt {
     /// The outcome came after the attempt had been given up.
     #[serde(default)]
     pub late: bool,
+}
+
+/// That a run has, or is about to have, an effect that counts as the same in the whole tenant. Of those with the same identity and number
+/// there is one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EffectHold {
+    pub identity: Hash,
+    pub number: u64,
+    pub receipt: ReceiptId,
+    pub at: Timestamp,
 }
 
 impl Receipt {

@@ -68,7 +68,10 @@ impl Run {
         for position in (from..self.forward_len() as u32).rev() {
             let (spec, now) = (self.spec(position), &self.steps[position as usize]);
             let (step, state) = (spec.key.clone(), now.state());
-            if now.is_undoable(spec, RollbackCondition::Manual) {
+            if self.has_left_it_to_others(position) && now.attempt > 0 {
+                let why = "another run has done it: this one did nothing".to_owned();
+                left.push(LeftStep { step, position, state, why });
+            } else if now.is_undoable(spec, RollbackCondition::Manual) {
                 let Some(rollback) = &spec.rollback else { continue };
                 let by = match &rollback.by {
                     Undo::Argv(argv) => argv.join(" "),

@@ -6,11 +6,12 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::ids::{ApprovalId, ReceiptId, RunId, SessionId};
-use crate::limits::{ORPHANED_AFTER, SILENT_AFTER};
+use crate::limits::{ASSIGNMENT_ATTEMPTS_MAX, ORPHANED_AFTER, SILENT_AFTER};
 use crate::plan::RollbackCondition;
 use crate::plan::retry::{StepError, TASK_UNKNOWN};
 use crate::rejection::RUN_ORPHANED;
 use crate::run::approval::Purpose;
+use crate::run::assignment::{AssignmentFailure, RunAssignment};
 use crate::run::{Phase, Run};
 use crate::state::{ApprovalState, Control, Reason, RunState, StepState, names};
 use crate::tenant::caps::Held;
@@ -91,6 +92,27 @@ pub enum Cause {
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         only_embedded: bool,
     },
+    /// The step is for one worker that has the run as a whole, and nobody has taken it yet.
+    Assigning {
+        /// The worker that was asked, and has until then to answer.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        asked: Option<String>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        until: Option<Timestamp>,
+        /// Attempts that came to nothing, with the reason of each worker.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        failures: Vec<AssignmentFailure>,
+        attempts_max: u32,
+        queue: String,
+        /// What a worker must have said of itself.
+        #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+        needs: BTreeSet<String>,
+        /// Worker sessions now that could be asked; absent where nobody has counted.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        workers: Option<u32>,
+    },
+    /// The worker that had the run was lost while it ran a step, and with it the run's directory.
+    WorkerLost { step: String },
     /// The worker that took the step last does not know its task; it is offered again.
     UnknownTask { queue: String, task: String, next_attempt_at: Timestamp },
     /// The last attempt failed; the next one waits for its time.
@@ -266,6 +288,8 @@ names!(
         Resolve = "resolve",
         Resume = "resume",
         Retry = "retry",
+        /// Another worker is looked for.
+        Reassign = "reassign",
         Skip = "skip",
         Rollback = "rollback",
         Restart = "restart",
@@ -289,6 +313,7 @@ pub fn why(run: &Run, now: Timestamp, around: Surroundings<'_>) -> Explanation {
     }
     let current = standing(run, now, around);
     because.extend(current);
+    because.extend(unassigned(run));
     if let Some(failed) = failed_step(run)
         && !because.iter().any(|cause| matches!(cause, Cause::StepFailed { .. }))
         && matches!(run.state, RunState::Failed | RunState::Paused | RunState::RollingBack)
@@ -369,6 +394,7 @@ fn standing(run: &Run, now: Timestamp, around: Surroundings<'_>) -> Option<Cause
             times_out_at: *timeout_at,
             last_heartbeat_at: heartbeat.and_then(Heartbeat::at),
         }),
+        Phase::Ready { .. } if run.seeks_worker() => Some(assigning(run, workers)),
         Phase::Ready { eligible_at, .. } => match &step.last_error {
             Some(error) if error.code == TASK_UNKNOWN => Some(Cause::UnknownTask {
                 queue: spec.queue.clone(),
@@ -385,7 +411,7 @@ fn standing(run: &Run, now: Timestamp, around: Surroundings<'_>) -> Option<Cause
             _ => Some(Cause::Unclaimed {
                 queue: spec.queue.clone(),
                 task: spec.task_name().map(str::to_owned),
-                needs: run.plan.command_needs(spec).unwrap_or_default(),
+                needs: run.command_needs().unwrap_or_default(),
                 since: *eligible_at,
                 workers,
                 only_embedded,
@@ -417,6 +443,32 @@ fn standing(run: &Run, now: Timestamp, around: Surroundings<'_>) -> Option<Cause
     }
 }
 
+/// Who was asked, and why each could not.
+fn assigning(run: &Run, workers: Option<u32>) -> Cause {
+    let spec = run.spec(run.position);
+    let known = run.notes.assignment.as_deref();
+    let offered = known.and_then(RunAssignment::offered);
+    Cause::Assigning {
+        asked: offered.map(|with| with.worker.clone()),
+        until: known.and_then(RunAssignment::wake_at),
+        failures: known.map_or_else(Vec::new, |known| known.failures.clone()),
+        attempts_max: ASSIGNMENT_ATTEMPTS_MAX as u32,
+        queue: spec.queue.clone(),
+        needs: run.command_needs().unwrap_or_default(),
+        workers,
+    }
+}
+
+/// What has become of the run's worker, where that has stopped it.
+fn unassigned(run: &Run) -> Option<Cause> {
+    let known = run.notes.assignment.as_deref()?;
+    if known.lost_in_step && !run.state.is_terminal() {
+        return Some(Cause::WorkerLost { step: run.spec(run.position).key.clone() });
+    }
+    let is_unassigned = matches!(run.reason, Some(Reason::FailedAssignment | Reason::AssignmentError));
+    is_unassigned.then(|| assigning(run, None))
+}
+
 fn failed_step(run: &Run) -> Option<Cause> {
     let position = run.steps.iter().position(|step| step.state() == StepState::Failed)?;
     let step = &run.steps[position];
@@ -442,7 +494,9 @@ fn remedies(run: &Run, because: &[Cause], around: Surroundings<'_>) -> Vec<Remed
     if run.state == RunState::Paused {
         let due = has(|cause| matches!(cause, Cause::StepFailed { .. } | Cause::Denied { .. }));
         if due {
-            let mut next = vec![Remedy::Retry, Remedy::Skip];
+            let is_unassigned = has(|cause| matches!(cause, Cause::WorkerLost { .. } | Cause::Assigning { .. }));
+            let mut next = if is_unassigned { vec![Remedy::Reassign] } else { Vec::new() };
+            next.extend([Remedy::Retry, Remedy::Skip]);
             next.extend(can_be_undone(run).then_some(Remedy::Rollback));
             next.push(Remedy::Cancel);
             return next;
@@ -454,7 +508,9 @@ fn remedies(run: &Run, because: &[Cause], around: Surroundings<'_>) -> Vec<Remed
         match cause {
             Cause::Approval { .. } => next.extend([Remedy::Approve, Remedy::Reject]),
             Cause::Signal { .. } => next.push(Remedy::Signal),
-            Cause::Unclaimed { workers: Some(0), .. } | Cause::UnknownTask { .. } => next.push(Remedy::StartWorker),
+            Cause::Assigning { workers: Some(0), .. }
+            | Cause::Unclaimed { workers: Some(0), .. }
+            | Cause::UnknownTask { .. } => next.push(Remedy::StartWorker),
             // Nobody else would take the step once it is free again.
             Cause::Silent { .. } if around.workers == Some(0) => next.push(Remedy::StartWorker),
             _ => {}

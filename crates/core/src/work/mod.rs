@@ -4,6 +4,7 @@
 pub mod credential;
 pub mod destination;
 pub mod notice;
+pub mod offer;
 pub mod output;
 pub mod terms;
 
@@ -16,7 +17,9 @@ use utoipa::ToSchema;
 use crate::cost::Cost;
 use crate::ids::{ReceiptId, RunId, SessionId, SignalId, TenantId};
 use crate::json::Json;
+pub use crate::plan::EFFECTS;
 use crate::plan::StepSpec;
+use crate::plan::command::needed_segment;
 use crate::plan::retry::StepError;
 use crate::planted::{Bug, is_planted};
 use crate::run::Run;
@@ -86,6 +89,9 @@ pub struct CommandTerms {
     /// The command that undoes a step, whose input is something else.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub undo: Option<Vec<String>>,
+    /// It runs in the directory that the run's commands share.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub workdir: bool,
 }
 
 /// What became of an attempt.
@@ -207,9 +213,6 @@ pub struct WorkerHello {
     pub capabilities: Option<Vec<String>>,
 }
 
-/// The capability of a worker that asks before each effect and reports its outcome.
-pub const EFFECTS: &str = "effects";
-
 /// What a worker can do, as it said when it registered.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Skills {
@@ -250,15 +253,21 @@ impl Skills {
             Some(task) => self.has_task(task),
             // Who runs a command depends on the profile of the run.
             None if spec.is_command() => false,
-            None => self.has_kind(spec.kind()),
+            None => self.has_kind(spec.kind()) && self.asks_for(spec),
         }
     }
 
     /// Whether it can take the step that a run stands at: one that has named its effects is for workers that name theirs.
     pub fn can_take(&self, run: &Run) -> bool {
         let spec = run.spec(run.position);
-        let can_do = run.plan.command_needs(spec).map_or_else(|| self.can_do(spec), |needs| self.has_all(&needs));
+        let can_do = run.command_needs().map_or_else(|| self.can_do(spec), |needs| self.has_all(&needs));
         can_do && (self.names_effects || !run.has_named_effects()) && self.allows_environment(run.plan.environment())
+    }
+
+    /// Whether it asks before each effect of the step, where that is what the step needs: what another run may have done is only
+    /// found by asking.
+    pub fn asks_for(&self, spec: &StepSpec) -> bool {
+        self.names_effects || spec.rules.dedupe_window().is_none()
     }
 
     /// Whether it carries out steps of this kind, which is not one of tasks.
@@ -268,7 +277,12 @@ impl Skills {
 
     /// Whether it has said that it has all of these. Commands are for nobody who has said nothing.
     pub fn has_all(&self, needs: &BTreeSet<String>) -> bool {
-        self.capabilities.as_ref().is_some_and(|names| needs.is_subset(names))
+        let is_in = |segment: &str| self.terms.as_ref().is_some_and(|terms| terms.segments.contains(segment));
+        let has = |names: &BTreeSet<String>, need: &String| match needed_segment(need) {
+            Some(segment) => is_in(segment),
+            None => names.contains(need),
+        };
+        self.capabilities.as_ref().is_some_and(|names| needs.iter().all(|need| has(names, need)))
     }
 
     pub fn has_task(&self, task: &str) -> bool {

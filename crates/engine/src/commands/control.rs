@@ -151,7 +151,7 @@ impl Runs {
         }
     }
 
-    async fn direct(
+    pub(super) async fn direct(
         &self,
         tenant: TenantId,
         run: RunId,

@@ -16,25 +16,28 @@ use interlock_core::planted::{Bug, is_planted};
 use interlock_core::rejection::Rejection;
 use interlock_core::run::Run;
 use interlock_core::run::change::Context;
-use interlock_core::run::receipt::Receipt;
+use interlock_core::run::receipt::{EffectHold, Receipt};
 use interlock_core::state::{Control, EffectClass, ReceiptState, StepState};
 use interlock_core::work::{AttemptRef, EffectAnswer, EffectIntent, EffectOutcome, Skills};
 use interlock_store::Refusal;
 
+use super::dedupe::{Held, SharedEffect};
 use crate::error::EngineError;
 use crate::execute::CONFLICTS_MAX;
 use crate::parts::Workers;
 
 /// What is asked for, seen from the run.
 #[derive(Default)]
-struct AskedFor {
+pub(super) struct AskedFor {
     key: String,
     iteration: u32,
-    version: u64,
+    pub(super) version: u64,
     /// A cancel was decided: nothing further starts.
     canceling: bool,
+    /// Where it counts as the same in the whole tenant.
+    pub(super) shared: Option<SharedEffect>,
     /// The run as it stood.
-    run: Option<Box<Run>>,
+    pub(super) run: Option<Box<Run>>,
 }
 
 /// The run as it stood when its receipts were looked at.
@@ -76,11 +79,18 @@ impl Workers {
                 Recorded::Reopened(receipt) => (Receipt { id: receipt.id, ..self.receipt(&intent, &asked) }, true),
                 Recorded::Nothing => (self.receipt(&intent, &asked), false),
             };
+            let hold = match self.hold(&asked, intent.at.tenant, receipt.id).await? {
+                Held::Free(hold) => hold,
+                Held::Had(other) => match self.deduplicate(&intent, &asked, other).await? {
+                    Some(answer) => return Ok(answer),
+                    None => continue,
+                },
+            };
             if is_planted(Bug::IntentNotCommitted) {
                 return Ok(EffectAnswer::Perform { receipt: receipt.id, key: asked.key });
             }
             reached(Failpoint::ServerBeforeIntent);
-            let recorded = self.record_intent(&intent, (receipt, again), &asked, &info.skills).await;
+            let recorded = self.record_intent(&intent, (receipt, again, hold), &asked, &info.skills).await;
             reached(Failpoint::ServerAfterIntent);
             match recorded {
                 Ok(Some(answer)) => return Ok(answer),
@@ -119,8 +129,9 @@ impl Workers {
                     let key = effect_key(&intent.template, scope)?;
                     let canceling = run.control == Control::Canceling;
                     let (iteration, version) = (step.iteration, run.version);
+                    let shared = SharedEffect::of(run, intent);
                     let run = Some(Box::new(run.clone()));
-                    Ok(ControlFlow::Break(AskedFor { key, iteration, version, canceling, run }))
+                    Ok(ControlFlow::Break(AskedFor { key, iteration, version, canceling, shared, run }))
                 },
                 |_, _| AskedFor::default(),
             )
@@ -193,7 +204,7 @@ impl Workers {
     async fn record_intent(
         &self,
         intent: &EffectIntent,
-        (receipt, again): (Receipt, bool),
+        (receipt, again, hold): (Receipt, bool, Option<Box<EffectHold>>),
         asked: &AskedFor,
         worker: &Skills,
     ) -> Result<Option<EffectAnswer>, EngineError> {
@@ -216,7 +227,7 @@ impl Workers {
                 Ok(ControlFlow::Continue(match Judged::by(&judge, action.clone(), run).grant(run, self.0.now()) {
                     Ok(grant) => {
                         let (receipt, grant) = (Box::new(receipt.clone()), Box::new(grant));
-                        Command::RecordIntent { position, attempt, receipt, grant, again }
+                        Command::RecordIntent { position, attempt, receipt, grant, again, hold: hold.clone() }
                     }
                     Err(withheld) => {
                         *answer.lock().unwrap_or_else(PoisonError::into_inner) = answer_of(withheld.decision());

@@ -2,9 +2,11 @@
 
 pub mod announce;
 pub mod apply;
+pub mod assign;
 pub mod bulk;
 pub mod complete;
 pub mod control;
+mod dedupe;
 pub mod effect;
 mod label;
 pub mod messages;

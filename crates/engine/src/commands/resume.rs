@@ -2,7 +2,6 @@
 
 use interlock_core::decide::{self, Resumed};
 use interlock_core::ids::{RunId, TenantId};
-use interlock_core::json::canonical_hash;
 use interlock_core::limits;
 use interlock_core::plan::StepSpec;
 use interlock_core::rejection::Rejection;
@@ -11,10 +10,9 @@ use interlock_core::run::receipt::Receipt;
 use interlock_core::run::{Run, Trigger};
 use interlock_core::state::{EffectClass, ReceiptState, StepState};
 use std::collections::BTreeSet;
-use std::sync::Arc;
 
 use super::control::position_of;
-use crate::commands::start::{Earlier, EncodedPlan, IdempotencyKey, StartRun, Started};
+use crate::commands::start::{Continued, IdempotencyKey, Started};
 use crate::error::EngineError;
 use crate::parts::Runs;
 
@@ -37,33 +35,11 @@ impl Runs {
         }
         let resumed = decide::resume(&old, from)?;
         self.check_claims(&old, &resumed).await?;
-        let (hash, text) = old.plan.encode();
-        let plan = Arc::new(EncodedPlan { plan: Arc::clone(&old.plan), hash, text });
-        let header = &old.header;
-        let asked = canonical_hash(&serde_json::json!({ "resumed_from": run, "from": from }));
-        let fingerprint = asked.map_err(|error| Rejection::InvalidInput { what: error.to_string() })?;
-        let request = StartRun {
-            workspace: header.workspace.clone(),
-            subject: header.subject.clone(),
-            labels: header.labels.clone(),
-            trigger: Trigger { kind: "resume".into(), reference: Some(run.to_string()) },
-            priority: header.priority,
-            started_by: by.person.clone().or_else(|| header.started_by.clone()),
-            idempotency: key,
-            fingerprint: Some(fingerprint),
-            by,
-            ..StartRun::new(tenant, plan, header.inputs.clone())
-        };
+        let asked = serde_json::json!({ "resumed_from": run, "from": from });
+        let trigger = Trigger { kind: "resume".into(), reference: Some(run.to_string()) };
+        let request = Continued { from: &old, trigger, key, asked, by }.request()?;
         let id = RunId(self.0.0.options.ids.fresh());
-        let earlier = Earlier {
-            lineage: Some(resumed.lineage),
-            inherited: resumed.inherited,
-            starters: resumed.starters,
-            used: resumed.used,
-            named: resumed.named,
-            undoes: None,
-        };
-        self.start_from(id, request, earlier).await
+        self.start_from(id, request, resumed.into()).await
     }
 
     /// Refuses a run that would repeat a step of which only the claim is known: its worker was lost, or has reported

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use interlock_core::decide::{self, Asked, Queued, StartRequest, Undoes, Used};
+use interlock_core::decide::{self, Asked, Queued, Resumed, StartRequest, Undoes, Used};
 use interlock_core::ids::{RunId, SessionId, TenantId};
 use interlock_core::json::HashHex;
 use interlock_core::json::{Hash, Json, canonical_hash};
@@ -12,7 +12,7 @@ use interlock_core::plan::Plan;
 use interlock_core::plan::rules::OnConflict;
 use interlock_core::rejection::Rejection;
 use interlock_core::run::change::{ChangeSet, Context, IdempotencyRow};
-use interlock_core::run::{Header, Lineage, NamedEffects, Run, Step, Trigger};
+use interlock_core::run::{Header, Lineage, Run, Step, StepIteration, Trigger};
 use interlock_core::state::{Admission, Control, RunState, StepState};
 use interlock_core::time::Timestamp;
 use interlock_core::trace::TraceContext;
@@ -146,9 +146,48 @@ pub(crate) struct Earlier {
     pub starters: Vec<String>,
     /// What it has used up of its caps.
     pub used: Used,
-    pub named: Vec<NamedEffects>,
+    pub named: Vec<StepIteration>,
     /// The run undoes it.
     pub undoes: Option<Undoes>,
+}
+
+impl From<Resumed> for Earlier {
+    fn from(resumed: Resumed) -> Self {
+        let Resumed { lineage, inherited, starters, named, used } = resumed;
+        Self { lineage: Some(lineage), inherited, starters, used, named, undoes: None }
+    }
+}
+
+/// A run that goes on from one that has ended, with its version, inputs and subject.
+pub(crate) struct Continued<'a> {
+    pub from: &'a Run,
+    pub trigger: Trigger,
+    pub key: Option<IdempotencyKey>,
+    /// What was asked for: the same under the same key is a repeat.
+    pub asked: serde_json::Value,
+    pub by: Context,
+}
+
+impl Continued<'_> {
+    pub fn request(self) -> Result<StartRun, Rejection> {
+        let (from, header) = (self.from, &self.from.header);
+        let invalid = |error: serde_json::Error| Rejection::InvalidInput { what: error.to_string() };
+        let fingerprint = canonical_hash(&self.asked).map_err(invalid)?;
+        let (hash, text) = from.plan.encode();
+        let plan = Arc::new(EncodedPlan { plan: Arc::clone(&from.plan), hash, text });
+        Ok(StartRun {
+            workspace: header.workspace.clone(),
+            subject: header.subject.clone(),
+            labels: header.labels.clone(),
+            trigger: self.trigger,
+            priority: header.priority,
+            started_by: self.by.person.clone().or_else(|| header.started_by.clone()),
+            idempotency: self.key,
+            fingerprint: Some(fingerprint),
+            by: self.by,
+            ..StartRun::new(from.tenant, plan, header.inputs.clone())
+        })
+    }
 }
 
 impl Runs {
@@ -243,6 +282,7 @@ impl Runs {
             let claimer = claim.as_ref().map(|(_, claimer)| claimer.clone());
             let session = claimer.as_ref().map(|claimer| claimer.session);
             let (mut run, opening) = opened(claimer, queued)?;
+            let opening = opening.searching(Arc::clone(&self.0.0.options.assignment));
             let decided = decide::start(&run, opening, Asked { by: request.by.clone(), now })?;
             let change = self.0.answer_all(decided).await?;
             let refusal = match self.0.submit(change).await {

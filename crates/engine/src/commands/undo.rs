@@ -1,17 +1,15 @@
 //! Undoing a run that has ended: it does not change any more, so a new run undoes it, newest effect first (decision 0044).
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 
 use interlock_core::decide::{self, Undoes};
 use interlock_core::ids::{RunId, TenantId};
-use interlock_core::json::canonical_hash;
 use interlock_core::rejection::Rejection;
 use interlock_core::run::change::Context;
 use interlock_core::run::{Run, Trigger, UNDO_TRIGGER};
 use interlock_core::state::ReceiptState;
 
-use crate::commands::start::{Earlier, EncodedPlan, IdempotencyKey, StartRun, Started};
+use crate::commands::start::{Continued, Earlier, IdempotencyKey, Started};
 use crate::error::EngineError;
 use crate::parts::Runs;
 
@@ -57,25 +55,11 @@ impl Runs {
         by: Context,
     ) -> Result<Started, EngineError> {
         let UndoRequest { run, from, reason, key } = request;
-        let asked = canonical_hash(&serde_json::json!({ "undoes": run, "from": from, "reason": reason }));
-        let fingerprint = asked.map_err(|error| Rejection::InvalidInput { what: error.to_string() })?;
+        let asked = serde_json::json!({ "undoes": run, "from": from, "reason": reason });
         let old = self.to_undo(tenant, run).await?;
         let is_over = old.state.is_terminal();
-        let (hash, text) = old.plan.encode();
-        let plan = Arc::new(EncodedPlan { plan: Arc::clone(&old.plan), hash, text });
-        let header = &old.header;
-        let request = StartRun {
-            workspace: header.workspace.clone(),
-            subject: header.subject.clone(),
-            labels: header.labels.clone(),
-            trigger: Trigger { kind: UNDO_TRIGGER.into(), reference: Some(run.to_string()) },
-            priority: header.priority,
-            started_by: by.person.clone().or_else(|| header.started_by.clone()),
-            idempotency: key,
-            fingerprint: Some(fingerprint),
-            by,
-            ..StartRun::new(tenant, plan, header.inputs.clone())
-        };
+        let trigger = Trigger { kind: UNDO_TRIGGER.into(), reference: Some(run.to_string()) };
+        let request = Continued { from: &old, trigger, key, asked, by }.request()?;
         if let Some(first) = self.repeated(&request).await? {
             return Ok(first);
         }
@@ -85,15 +69,8 @@ impl Runs {
         let resumed = decide::undo(&old, from)?;
         self.check_open_effects(&old).await?;
         let id = RunId(self.0.0.options.ids.fresh());
-        let earlier = Earlier {
-            lineage: Some(resumed.lineage),
-            inherited: resumed.inherited,
-            starters: resumed.starters,
-            used: resumed.used,
-            named: resumed.named,
-            undoes: Some(Undoes { from, reason }),
-        };
-        self.start_from(id, request, earlier).await
+        let undoes = Some(Undoes { from, reason });
+        self.start_from(id, request, Earlier { undoes, ..resumed.into() }).await
     }
 
     /// An effect of which nobody knows whether it happened, a late one included, is neither undone nor undone again.

@@ -34,6 +34,8 @@
 //!   **kept** for tenants below their **share** (shares.rs) of what was taken lately.
 //! - A tenant at its cap is **throttled**: its groups are left alone for a moment, or until one of its claims ends. Runs
 //!   of a workflow at its limit are **parked** apart, out of the way of the tenant's others.
+//! - A run whose commands share a directory is **offered** to the session that would have claimed its step
+//!   (run_offers.rs). The answer is a call of its own; once a session has taken the run, its steps are for that one alone.
 //! - A **pending delivery** is a step that is claimed and has not gone out. A poll delivers at most as many as it asks for.
 //!
 //! All of it is memory, behind one lock, and none of it is the truth: a claim is decided by the store's guard, and what is
@@ -45,6 +47,7 @@ mod offers;
 mod pending;
 mod poll;
 pub(crate) mod ready;
+mod run_offers;
 pub mod session;
 mod shares;
 pub(crate) mod workflow_limits;
@@ -59,6 +62,7 @@ use interlock_core::planted::{Bug, is_planted};
 use interlock_core::run::Run;
 use interlock_core::tenant::caps::Held;
 use interlock_core::time::Timestamp;
+use interlock_core::work::offer::RunOffer;
 use interlock_core::work::{Assignment, AttemptRef, Claimer};
 use tokio::sync::Notify;
 
@@ -68,6 +72,7 @@ use self::pending::PendingDeliveries;
 use self::poll::TriedClaim;
 pub use self::ready::Pressure;
 use self::ready::{Candidate, GroupKey, ReadyRuns};
+use self::run_offers::RunOffers;
 use self::session::SessionInfo;
 use self::shares::Shares;
 use self::workflow_limits::{Freed, LimitedWorkflow, Pass, WorkflowLimits};
@@ -108,6 +113,8 @@ struct State {
     offers: Offers,
     /// Steps that were claimed for a session and have not gone out to it.
     pending: PendingDeliveries,
+    /// Runs that sessions are asked to take as a whole, until their poll takes the question along.
+    run_offers: RunOffers,
     shares: Shares,
 }
 
@@ -370,22 +377,35 @@ impl Dispatch {
         self.state().pending.remove(session, at)
     }
 
+    /// The same for all that were claimed for a session.
+    pub(crate) fn take_all_undelivered(&self, session: SessionId) -> Vec<AttemptRef> {
+        let waiting = self.state().pending.take(session, usize::MAX);
+        waiting.into_iter().map(|(_, assignment)| assignment.at).collect()
+    }
+
     /// Drops what is there for sessions other than these.
     pub(crate) fn keep_sessions(&self, sessions: &HashSet<SessionId>) {
         let mut state = self.state();
         state.pending.keep(sessions);
+        state.run_offers.keep(sessions);
         state.offers.keep(sessions);
     }
 
     pub(crate) fn forget_session(&self, session: SessionId) {
         let mut state = self.state();
         state.pending.forget(session);
+        state.run_offers.take(session);
         state.offers.forget(session);
     }
 
     /// How often the bounds of dispatch have mattered since the engine was opened.
     pub fn pressure(&self) -> Pressure {
         self.state().ready.pressure()
+    }
+
+    /// The runs that a session is asked to take, for its poll.
+    pub(crate) fn take_run_offers(&self, session: SessionId) -> Vec<RunOffer> {
+        self.state().run_offers.take(session)
     }
 
     pub fn ready_len(&self) -> usize {

@@ -3,12 +3,14 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use interlock_core::ids::SessionId;
 use interlock_core::plan::StepSpec;
 use interlock_core::run::Run;
 use interlock_core::state::StepKind;
 use interlock_core::work::Skills;
 
 use super::ready::GroupKey;
+use super::session::SessionInfo;
 
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Need {
@@ -19,6 +21,8 @@ pub enum Need {
     NamedTask(Arc<str>),
     /// A step that is no task.
     Kind(StepKind),
+    /// The same, for a worker that asks before each effect.
+    NamedKind(StepKind),
     /// What it is, and the environment that keeps some workers from it.
     In {
         environment: &'static str,
@@ -26,6 +30,13 @@ pub enum Need {
     },
     /// A command, with all that its worker must have said of itself.
     Command(BTreeSet<String>),
+    /// A step of a run that this session has as a whole.
+    Only(SessionId),
+    /// A run that these sessions were offered, and could not take.
+    Except {
+        sessions: BTreeSet<SessionId>,
+        need: Box<Need>,
+    },
 }
 
 impl Need {
@@ -34,14 +45,22 @@ impl Need {
         if spec.is_command() {
             return Self::Unknown;
         }
-        spec.task_name().map_or_else(|| Self::Kind(spec.kind()), |task| Self::Task(task.into()))
+        match spec.task_name() {
+            Some(task) => Self::Task(task.into()),
+            None if spec.rules.dedupe_window().is_some() => Self::NamedKind(spec.kind()),
+            None => Self::Kind(spec.kind()),
+        }
     }
 
     /// What the step asks for that a run stands at.
     pub fn of_run(run: &Run) -> Self {
         let spec = run.spec(run.position);
-        if let Some(needs) = run.plan.command_needs(spec) {
-            return Self::Command(needs);
+        if let Some(session) = run.assigned_session() {
+            return Self::Only(session);
+        }
+        if let Some(needs) = run.command_needs() {
+            let (sessions, need) = (run.refused_by(), Self::Command(needs));
+            return if sessions.is_empty() { need } else { Self::Except { sessions, need: Box::new(need) } };
         }
         match Self::of(spec) {
             Self::Task(task) if run.has_named_effects() => Self::NamedTask(task),
@@ -54,21 +73,27 @@ impl Need {
         match self {
             Self::Unknown => true,
             Self::Task(task) | Self::NamedTask(task) => spec.task_name() == Some(task),
-            Self::Kind(kind) => spec.task_name().is_none() && spec.kind() == *kind && !spec.is_command(),
-            Self::Command(_) => spec.is_command(),
-            Self::In { need, .. } => need.may_be(spec),
+            Self::Kind(kind) | Self::NamedKind(kind) => {
+                spec.task_name().is_none() && spec.kind() == *kind && !spec.is_command()
+            }
+            Self::Command(_) | Self::Only(_) => spec.is_command(),
+            Self::In { need, .. } | Self::Except { need, .. } => need.may_be(spec),
         }
     }
 
-    /// Whether a worker with these skills can take the step, as far as is known.
-    pub fn is_met_by(&self, skills: &Skills) -> bool {
+    /// Whether a session can take the step, as far as is known.
+    pub fn is_met_by(&self, info: &SessionInfo) -> bool {
+        let skills = &info.skills;
         match self {
             Self::Unknown => true,
             Self::Task(task) => skills.has_task(task),
             Self::NamedTask(task) => skills.has_task(task) && skills.names_effects,
             Self::Kind(kind) => skills.has_kind(*kind),
+            Self::NamedKind(kind) => skills.has_kind(*kind) && skills.names_effects,
             Self::Command(needs) => skills.has_all(needs),
-            Self::In { environment, need } => skills.allows_environment(environment) && need.is_met_by(skills),
+            Self::Only(session) => info.id == *session,
+            Self::Except { sessions, need } => !sessions.contains(&info.id) && need.is_met_by(info),
+            Self::In { environment, need } => skills.allows_environment(environment) && need.is_met_by(info),
         }
     }
 }

@@ -23,6 +23,7 @@ use interlock_core::run::change::Context;
 use interlock_core::run::receipt::{CLAIM_TEMPLATE, Receipt};
 use interlock_core::state::{EffectClass, ReceiptState};
 use interlock_core::time::Timestamp;
+use interlock_core::work::offer::RunOffer;
 use interlock_core::work::{Assignment, Skills};
 use interlock_store::Refusal;
 
@@ -88,13 +89,22 @@ impl Workers {
     /// Claims up to `max` steps for a session; waits up to `wait` for the first one. What is claimed beyond that, for
     /// places that became free meanwhile, waits for the session's next poll.
     pub async fn poll(&self, session: SessionId, max: usize, wait: Duration) -> Result<Vec<Assignment>, EngineError> {
+        self.poll_until(session, max, tokio::time::sleep(wait)).await
+    }
+
+    /// The same, waiting for the first one until `ended`. What this poll has begun to claim by then goes out with it.
+    pub async fn poll_until(
+        &self,
+        session: SessionId,
+        max: usize,
+        ended: impl Future<Output = ()>,
+    ) -> Result<Vec<Assignment>, EngineError> {
         if max == 0 {
             let what = "a poll asks for at least one step; a worker without a free slot does not poll".to_owned();
             return Err(Rejection::InvalidInput { what }.into());
         }
         let max = max.min(CLAIM_BATCH_MAX);
-        let expired = tokio::time::sleep(wait);
-        tokio::pin!(expired);
+        tokio::pin!(ended);
         let info = self.session(session).await?;
         self.follow_flag(&info).await?;
         let dispatch = &self.0.0.dispatch;
@@ -104,6 +114,9 @@ impl Workers {
             let work = dispatch.work.notified();
             tokio::pin!(work);
             work.as_mut().enable();
+            if dispatch.state().run_offers.has_some(session) {
+                return Ok(Vec::new());
+            }
             let (deliveries, candidates) = dispatch.deliver_or_take(&offering, &info, max, self.0.now());
             if !deliveries.is_empty() {
                 let held = self.deliverable(session, deliveries).await;
@@ -125,7 +138,7 @@ impl Workers {
                 biased;
                 () = self.0.0.stopping.cancelled() => return Err(EngineError::Closed),
                 () = work => {}
-                () = &mut expired => {
+                () = &mut ended => {
                     join_all(claims).await;
                     let deliveries = dispatch.state().pending.take(session, max);
                     return Ok(self.deliverable(session, deliveries).await);
@@ -196,7 +209,10 @@ impl Workers {
                             return Err(Rejection::NotClaimable { run: run.id, control: run.control }.into());
                         }
                         (limited, mismatch, unjudged) = (None, None, None);
-                        if !info.skills.can_take(run) {
+                        if run.is_offered() {
+                            return Err(Rejection::NotClaimable { run: run.id, control: run.control }.into());
+                        }
+                        if !info.can_take(run) {
                             if is_planted(Bug::StaleMismatch) {
                                 return Ok(ControlFlow::Break(None));
                             }
@@ -204,6 +220,10 @@ impl Workers {
                             // command is decided again on what stands in the store, and only that is remembered.
                             mismatch = run.is_claimable(self.0.now()).then(|| Mismatch::of(run, &info.skills));
                             return Err(Rejection::NotClaimable { run: run.id, control: run.control }.into());
+                        }
+                        if run.seeks_worker() {
+                            let worker = info.worker.clone();
+                            return Ok(ControlFlow::Continue(Command::OfferRun { session, worker }));
                         }
                         // The claim is the effect, as far as anybody will ever know: it needs leave as one does.
                         if let Some(action) = claimed_action(&info.skills, run)
@@ -231,7 +251,11 @@ impl Workers {
                     },
                     |cell, change| {
                         cell.streak = Streak { steps: 1, since: change.at };
-                        cell.run.as_deref().and_then(|run| self.0.assignment(run))
+                        let run = cell.run.as_deref()?;
+                        if let Some(offer) = RunOffer::of(run, self.0.0.epoch) {
+                            dispatch.state().run_offers.put(session, offer);
+                        }
+                        self.0.assignment(run)
                     },
                 )
                 .await;

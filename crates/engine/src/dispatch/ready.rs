@@ -383,7 +383,7 @@ impl Group {
 
     /// The first run that the session can do, and what it needs.
     fn first_for(&self, info: &SessionInfo) -> Option<(Rank, &Need)> {
-        let can_do = self.waiting.iter().filter(|(need, _)| need.is_met_by(&info.skills));
+        let can_do = self.waiting.iter().filter(|(need, _)| need.is_met_by(info));
         can_do.filter_map(|(need, waiting)| Some((*waiting.runs.first()?, need))).min_by_key(|(rank, _)| *rank)
     }
 
@@ -391,7 +391,7 @@ impl Group {
         // Most groups need one thing only.
         if self.waiting.len() == 1 {
             let (need, waiting) = self.waiting.iter_mut().next()?;
-            return if need.is_met_by(&info.skills) { waiting.runs.pop_first() } else { None };
+            return if need.is_met_by(info) { waiting.runs.pop_first() } else { None };
         }
         let (rank, need) = self.first_for(info)?;
         let need = need.clone();

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 
-use interlock_core::ids::{TenantId, WorkerIdentityId};
+use interlock_core::ids::{SessionId, TenantId, WorkerIdentityId};
 use interlock_core::plan::StepSpec;
+use interlock_core::run::Run;
 use interlock_core::state::WorkerState;
 use interlock_core::time::{Millis, Timestamp};
 use interlock_core::work::Skills;
@@ -16,6 +17,9 @@ use super::shares;
 
 #[derive(Debug)]
 pub struct SessionInfo {
+    pub id: SessionId,
+    /// The worker's own name.
+    pub worker: String,
     pub tenant: Option<TenantId>,
     pub queues: Vec<String>,
     pub skills: Arc<Skills>,
@@ -35,6 +39,8 @@ impl SessionInfo {
     /// The session that a row describes. One that is over takes nothing new.
     pub(crate) fn of(row: SessionRow, now: Timestamp) -> Arc<Self> {
         Arc::new(Self {
+            id: row.id,
+            worker: row.worker,
             tenant: row.tenant,
             queues: row.queues,
             skills: Skills::within(Skills::new(row.tasks, row.capabilities), row.terms),
@@ -92,7 +98,14 @@ impl SessionInfo {
 
     /// Whether it can take runs of this group that need this.
     pub(crate) fn meets(&self, key: &GroupKey, need: &Need) -> bool {
-        self.serves(key.tenant, &key.queue) && need.is_met_by(&self.skills)
+        self.serves(key.tenant, &key.queue) && need.is_met_by(self)
+    }
+
+    /// Whether the step that a run stands at is for it: it can do it, the run is not another session's, and it has not said
+    /// already that it could not.
+    pub(crate) fn can_take(&self, run: &Run) -> bool {
+        let is_its_own = run.assigned_session().is_none_or(|session| session == self.id);
+        is_its_own && !(run.seeks_worker() && run.was_refused_by(self.id)) && self.skills.can_take(run)
     }
 
     /// Whether a step may be claimed for it in the commit that makes the step ready.
@@ -110,6 +123,8 @@ impl SessionInfo {
         let skills = Skills::new(Some(names(tasks)), None);
         let (queues, heard_at) = (names(queues), AtomicI64::new(0));
         Arc::new(Self {
+            id: SessionId(uuid::Uuid::nil()),
+            worker: String::new(),
             tenant: None,
             queues,
             skills,
@@ -126,6 +141,7 @@ impl SessionInfo {
         let skills = Arc::default();
         let (identity, heard_at, drained, held_back) = (None, AtomicI64::new(0), false.into(), false.into());
         let draining = draining.into();
-        Arc::new(Self { tenant, queues, skills, identity, slots, draining, drained, held_back, heard_at })
+        let (id, worker) = (SessionId(uuid::Uuid::nil()), String::new());
+        Arc::new(Self { id, worker, tenant, queues, skills, identity, slots, draining, drained, held_back, heard_at })
     }
 }

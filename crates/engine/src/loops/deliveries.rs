@@ -15,7 +15,7 @@ const LOOK_EVERY: Duration = Duration::from_secs(5);
 
 pub(crate) async fn run(engine: Engine) {
     loop {
-        engine.noted("deliveries", take_over(&engine).await);
+        engine.noted("deliveries", Box::pin(take_over(&engine)).await);
         tokio::select! {
             biased;
             () = engine.0.stopping.cancelled() => return,

@@ -66,9 +66,15 @@ async fn reap(engine: &Engine, now: Timestamp, patient_until: Timestamp) -> Resu
             reaped += usize::from(worked == Worked::Done);
         }
         if !full || reaped == 0 {
-            return Ok(());
+            break;
         }
     }
+    let batch_max = REAP_BATCH_MAX + engine.0.set_aside.count();
+    for row in store.lost_assignments(now, batch_max).await? {
+        let lost = engine.lose_assignment(&row, "its worker was lost");
+        engine.one_of_many(row.tenant, row.run, lost).await?;
+    }
+    Ok(())
 }
 
 impl Engine {

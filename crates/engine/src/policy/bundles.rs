@@ -122,7 +122,7 @@ impl Policies {
     ) -> Result<PolicyBundleSummary, EngineError> {
         let NewPolicy { tenant, files, note, by } = new;
         let text = serde_json::to_string(&files).map_err(|error| invalid(vec![error.to_string()]))?;
-        let hash = self.0.evaluate(tenant, move |budget| checked(files, budget)).await?.map_err(invalid)?;
+        let hash = self.0.evaluate_tests(tenant, move |budget| checked(files, budget)).await?.map_err(invalid)?;
         for _ in 0..TRIES_MAX {
             if let Some(known) = self.0.0.store.policy_bundle_hashed(tenant, hash).await? {
                 return Ok(known.summary);
@@ -203,7 +203,7 @@ impl Policies {
     /// Runs the tests of files that are no version yet.
     pub async fn test(&self, tenant: TenantId, files: BTreeMap<String, String>) -> Result<Vec<RuleTest>, EngineError> {
         let run = move |budget: &Budget| tested(&BundleSources::of_files(files)?, budget);
-        self.0.evaluate(tenant, run).await?.map_err(|error| invalid(problems(&error)))
+        self.0.evaluate_tests(tenant, run).await?.map_err(|error| invalid(problems(&error)))
     }
 
     /// Holds a version, or the one in force, against what has been decided since an instant.

@@ -1,10 +1,12 @@
 //! The engine over both databases.
 
+mod assignments;
 mod audit;
 mod backup;
 mod bucket;
 mod caps;
 mod claims;
+mod dedupe;
 mod doubts;
 mod effects;
 mod evidence;

@@ -101,9 +101,11 @@ async fn survives(commits: i64, source_id: Option<&str>) -> (usize, usize) {
     };
     first.workflows().apply(file).await.unwrap();
     faults.0.store(commits, Ordering::SeqCst);
-    let cut =
-        tokio::time::timeout(Duration::from_secs(1), first.signals().announce(alarm(tenant, source_id), of_eve()))
-            .await;
+    let cut = tokio::time::timeout(
+        Duration::from_secs(1),
+        Box::pin(first.signals().announce(alarm(tenant, source_id), of_eve())),
+    )
+    .await;
     assert!(cut.is_err(), "the server dies on the way");
     let signals = first.store().pending_signals(tenant, "alarm", "db-1", Timestamp(0), 10).await.unwrap().len();
     drop(first);
@@ -114,7 +116,7 @@ async fn survives(commits: i64, source_id: Option<&str>) -> (usize, usize) {
     let started = runs(&second, tenant).await;
     // It is done with: nothing comes after it, also not from a sender that tries again.
     if source_id.is_some() && signals == 1 {
-        let again = second.signals().announce(alarm(tenant, source_id), of_eve()).await.unwrap();
+        let again = Box::pin(second.signals().announce(alarm(tenant, source_id), of_eve())).await.unwrap();
         assert_eq!(again.runs.len(), 1);
     }
     tokio::time::sleep(Duration::from_mins(30)).await;

@@ -104,7 +104,7 @@ pub(super) fn loaded(row: KeyRow) -> Loaded {
 }
 
 /// The text behind `Bearer`. Another scheme is no credential of ours, and is refused rather than ignored.
-fn bearer(headers: &HeaderMap) -> Result<Option<&str>, ApiError> {
+pub(super) fn bearer(headers: &HeaderMap) -> Result<Option<&str>, ApiError> {
     let Some(value) = headers.get(header::AUTHORIZATION) else { return Ok(None) };
     let (scheme, text) = value.to_str().unwrap_or_default().split_once(' ').ok_or_else(ApiError::unauthorized)?;
     if !scheme.eq_ignore_ascii_case("bearer") {

@@ -89,6 +89,11 @@ impl Cache {
         entry
     }
 
+    /// Rises whenever what was looked up before counts no more.
+    pub fn changes(&self) -> u64 {
+        self.cleared.load(Ordering::Acquire)
+    }
+
     pub fn clear(&self) {
         let mut entries = self.entries.write().unwrap_or_else(PoisonError::into_inner);
         self.cleared.fetch_add(1, Ordering::AcqRel);

@@ -96,15 +96,8 @@ impl Identity {
     /// The worker that has shown a certificate in the handshake, unless it may not act any more.
     pub async fn certified(&self, peer: &PeerWorker) -> Result<Caller, ApiError> {
         let (identity, now) = (peer.identity(), self.0.engine.now());
-        if peer.is_over(now) {
+        if !self.is_live_worker(peer).await? {
             return Err(ApiError::unauthorized());
-        }
-        if !self.0.workers.is_known(identity.id, now) {
-            let row = self.0.engine.sign_in().live_worker_identity(identity.tenant, identity.id).await?;
-            if row.is_none_or(|row| row.enrolled_at.is_none()) {
-                return Err(ApiError::unauthorized());
-            }
-            self.0.workers.remember(identity.id, now);
         }
         let client: Arc<str> = identity.id.to_string().into();
         if let Some(per_min) = self.0.options.requests_per_min {
@@ -123,9 +116,28 @@ impl Identity {
         })
     }
 
+    /// Whether the worker's certificate counts: it has not ended, and the worker was not revoked.
+    pub(super) async fn is_live_worker(&self, peer: &PeerWorker) -> Result<bool, ApiError> {
+        let (identity, now) = (peer.identity(), self.0.engine.now());
+        if peer.is_over(now) {
+            return Ok(false);
+        }
+        if self.0.workers.is_known(identity.id, now) {
+            return Ok(true);
+        }
+        let row = self.0.engine.sign_in().live_worker_identity(identity.tenant, identity.id).await?;
+        let is_live = row.is_some_and(|row| row.enrolled_at.is_some());
+        if is_live {
+            self.0.workers.remember(identity.id, now);
+        }
+        Ok(is_live)
+    }
+
     /// This server refuses the worker's certificate from now on.
     pub fn forget_worker(&self, id: WorkerIdentityId) {
         self.0.workers.map().remove(&id);
+        // Its requests that wait look again.
+        self.forget();
     }
 }
 

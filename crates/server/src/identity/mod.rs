@@ -4,7 +4,7 @@
 //! [`Identity`] finds it: [`authenticate`] reads the credential of a request, [`cache`] keeps keys that were just
 //! looked up, [`enrol`] knows workers by their certificates, [`key`] knows how a key is written, [`secret`] hashes what must not be stored. [`keys`] makes keys;
 //! [`first_key`] gives a new store its first one. People prove who they are by a [`password`] ([`login_throttle`] slows guessing down) or by whoever vouches
-//! for them ([`oidc`]), and then have a [`session`]; what one lends another is a [`delegation`]; a [`code`] takes a browser's visit over to a command line.
+//! for them ([`oidc`]), and then have a [`session`]; what one lends another is a [`delegation`]; a [`shown`] credential is looked at again while its request waits; a [`code`] takes a browser's visit over to a command line.
 
 pub mod access;
 mod authenticate;
@@ -27,6 +27,7 @@ mod rate;
 mod renew;
 mod secret;
 mod session;
+mod shown;
 pub mod slack;
 mod ws_token;
 
@@ -38,6 +39,7 @@ use interlock_engine::Engine;
 pub use caller::{Caller, Via};
 pub use keys::{NewKey, create_key};
 pub use secret::{SecretError, ServerSecret};
+pub use shown::ShownCredential;
 
 /// Everything the server needs to know who asks. Cheap to clone.
 #[derive(Clone)]
@@ -87,6 +89,11 @@ impl Identity {
 
     pub fn secret(&self) -> &ServerSecret {
         &self.0.secret
+    }
+
+    /// How often this server has written on keys, people, workers or tenants.
+    fn changes(&self) -> u64 {
+        self.0.keys.changes()
     }
 
     /// After every write on keys, people or tenants: what was looked up before counts no more.

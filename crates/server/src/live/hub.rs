@@ -1,7 +1,6 @@
 //! Who watches what: one channel and one pump for each topic that has a watcher.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use axum::http::StatusCode;
@@ -19,6 +18,7 @@ use super::names::Names;
 use super::subscription::Subscription;
 use super::{Topic, limits};
 use crate::api_error::ApiError;
+use crate::seats::{Full, Seat, Seats};
 
 /// Cheap to clone; all clones are one hub.
 #[derive(Clone)]
@@ -29,35 +29,12 @@ pub struct HubState {
     pub names: Arc<Names>,
     /// Weak: a channel lives as long as somebody watches.
     topics: Mutex<HashMap<Topic, Weak<Channel>>>,
-    subscribers: AtomicUsize,
-    by_tenant: Mutex<HashMap<TenantId, usize>>,
-    per_tenant_max: usize,
+    seats: Arc<Seats>,
     /// For WebSockets that have not said yet who they are.
     unknown: Arc<Semaphore>,
     /// Sockets and pumps, so that a server that stops can wait for their last words.
     tasks: TaskTracker,
     shutdown: CancellationToken,
-}
-
-/// A place among the subscribers; free again when it is dropped.
-pub struct Seat {
-    hub: Arc<HubState>,
-    tenant: TenantId,
-    /// How many there were before it.
-    pub number: usize,
-}
-
-impl Drop for Seat {
-    fn drop(&mut self) {
-        self.hub.subscribers.fetch_sub(1, Ordering::Relaxed);
-        let mut by_tenant = self.hub.by_tenant.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(count) = by_tenant.get_mut(&self.tenant) {
-            *count -= 1;
-            if *count == 0 {
-                by_tenant.remove(&self.tenant);
-            }
-        }
-    }
 }
 
 impl Hub {
@@ -66,9 +43,7 @@ impl Hub {
             names: Arc::new(Names::new(engine.clone())),
             engine,
             topics: Mutex::default(),
-            subscribers: AtomicUsize::new(0),
-            by_tenant: Mutex::default(),
-            per_tenant_max,
+            seats: Seats::new(limits::SUBSCRIBERS_MAX, per_tenant_max),
             unknown: Arc::new(Semaphore::new(limits::UNKNOWN_SOCKETS_MAX)),
             tasks: TaskTracker::new(),
             shutdown,
@@ -108,21 +83,10 @@ impl Hub {
     /// A place for one more watcher of this tenant. It is taken when the caller is known, so that nobody else can hold
     /// one.
     pub fn seat(&self, tenant: TenantId) -> Result<Seat, ApiError> {
-        let number = self.0.subscribers.fetch_add(1, Ordering::Relaxed);
-        let of_tenant = {
-            let mut by_tenant = self.0.by_tenant.lock().unwrap_or_else(PoisonError::into_inner);
-            let count = by_tenant.entry(tenant).or_default();
-            *count += 1;
-            *count
-        };
-        let seat = Seat { hub: Arc::clone(&self.0), tenant, number };
-        let (whose, max) = match (number < limits::SUBSCRIBERS_MAX, of_tenant <= self.0.per_tenant_max) {
-            (true, true) => return Ok(seat),
-            (true, false) => ("this tenant", self.0.per_tenant_max),
-            (false, _) => ("this server", limits::SUBSCRIBERS_MAX),
-        };
-        let detail = format!("{whose} has {max} live streams open already; poll, or try again");
-        Err(ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "LIVE_STREAMS_FULL", detail))
+        self.0.seats.take(tenant).map_err(|Full { whose, max }| {
+            let detail = format!("{whose} has {max} live streams open already; poll, or try again");
+            ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "LIVE_STREAMS_FULL", detail)
+        })
     }
 
     /// A place for a WebSocket that has yet to say who it is.

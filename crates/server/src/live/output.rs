@@ -17,7 +17,8 @@ use tokio::time::{Instant, timeout};
 
 use super::credential::Credential;
 use super::frame::control_event;
-use super::hub::{Hub, Seat};
+use super::hub::Hub;
+use crate::seats::Seat;
 
 const HEARTBEAT: Millis = interlock_protocol::live::limits::HEARTBEAT;
 /// What a browser waits before it reconnects.

@@ -10,8 +10,8 @@ use tokio::time::Instant;
 use super::channel::{Channel, Found};
 use super::envelope::Encoder;
 use super::frame::Frame;
-use super::hub::Seat;
 use super::{Topic, limits};
+use crate::seats::Seat;
 
 /// What comes next for a watcher.
 #[derive(Debug)]

@@ -4,6 +4,7 @@
 //! ask ([`BEARER`]), and how requests of this shape can be refused ([`refusals`]). It is served at `/openapi.json`,
 //! with a page for people at `/docs`, and a copy stands in `docs/reference/openapi.json`.
 
+pub mod codes;
 mod examples;
 mod named;
 mod page;
@@ -60,19 +61,19 @@ const TAGS: &[(&str, &str)] = &[
 
 const ABOUT: &str = "Durable execution with governance. JSON in, JSON out. Instants are Unix milliseconds, spans are \
     milliseconds, ids carry a prefix (`run_…`). Every refusal is a problem document (RFC 9457) with a `code` for \
-    programs; the codes that an answer can carry stand with its status.";
+    programs; those that an operation answers with stand with each status (`x-codes`).";
 
 /// The description of the whole API.
 pub fn document() -> OpenApi {
     let (mut document, open) = routes::described();
-    for operation in operations(&mut document) {
-        refusals::add(operation, refusals::Kind::Guarded);
+    for (route, operation) in routed(&mut document) {
+        refusals::add(operation, route, refusals::Kind::Guarded);
         operation.security.get_or_insert_with(|| vec![SecurityRequirement::new::<_, [&str; 0], _>(BEARER, [])]);
     }
     declare_open(&mut document);
     let mut open = open;
-    for operation in operations(&mut open) {
-        refusals::add(operation, refusals::Kind::Open);
+    for (route, operation) in routed(&mut open) {
+        refusals::add(operation, route, refusals::Kind::Open);
         operation.security = Some(vec![]);
     }
     document.merge(open);
@@ -99,14 +100,9 @@ pub fn document() -> OpenApi {
 
 /// Signing in needs no token: among the guarded routes, those that the permission matrix opens to everybody ask for none.
 fn declare_open(document: &mut OpenApi) {
-    for (path, item) in &mut document.paths.paths {
-        let PathItem { get, put, post, delete, patch, .. } = item;
-        let methods = [("GET", get), ("PUT", put), ("POST", post), ("DELETE", delete), ("PATCH", patch)];
-        for (method, operation) in methods {
-            let public = matrix::find(method, path).is_some_and(|line| line.needs == Permission::Public);
-            if let Some(operation) = operation.as_mut().filter(|_| public) {
-                operation.security = Some(vec![]);
-            }
+    for ((method, path), operation) in routed(document) {
+        if matrix::find(method, path).is_some_and(|line| line.needs == Permission::Public) {
+            operation.security = Some(vec![]);
         }
     }
 }
@@ -130,9 +126,16 @@ fn bound(operation: &mut Operation) {
 }
 
 fn operations(document: &mut OpenApi) -> impl Iterator<Item = &mut Operation> {
-    document.paths.paths.values_mut().flat_map(|item: &mut PathItem| {
+    routed(document).map(|(_, operation)| operation)
+}
+
+/// The operations with their methods and paths.
+fn routed(document: &mut OpenApi) -> impl Iterator<Item = ((&'static str, &str), &mut Operation)> {
+    document.paths.paths.iter_mut().flat_map(|(path, item)| {
         let PathItem { get, put, post, delete, patch, .. } = item;
-        [get, put, post, delete, patch].into_iter().flatten()
+        let methods = [("GET", get), ("PUT", put), ("POST", post), ("DELETE", delete), ("PATCH", patch)];
+        let path = path.as_str();
+        methods.into_iter().filter_map(move |(method, operation)| Some(((method, path), operation.as_mut()?)))
     })
 }
 

@@ -5,15 +5,20 @@ use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use interlock_protocol::problem::{PROBLEM_JSON, Problem};
+use serde_json::json;
+use utoipa::openapi::extensions::ExtensionsBuilder;
 use utoipa::openapi::path::{Operation, ParameterIn};
 use utoipa::openapi::schema::{AllOfBuilder, Components, ObjectBuilder, Ref};
 use utoipa::openapi::{ContentBuilder, RefOr, Response, ResponseBuilder, Schema, Type};
 use utoipa::{PartialSchema, ToSchema};
 
+use super::codes;
+
 const ERRORS: &str = include_str!("../../../../docs/reference/errors.md");
 
-/// The codes of each status, with when they come.
-type Codes = BTreeMap<u16, BTreeMap<&'static str, &'static str>>;
+/// Codes, with when they come.
+type CodesOfStatus = BTreeMap<&'static str, &'static str>;
+type Codes = BTreeMap<u16, CodesOfStatus>;
 
 /// Rows like ``| `RUN_NOT_FOUND` | 404 | no such run in this tenant |``. Those without a status are of steps.
 static CODES: LazyLock<Codes> = LazyLock::new(|| {
@@ -37,8 +42,8 @@ pub enum Kind {
     Open,
 }
 
-/// Adds the refusals that follow from an operation's shape to those that it names itself.
-pub fn add(operation: &mut Operation, kind: Kind) {
+/// Adds the refusals that follow from an operation's shape to those that it names itself, with the codes that are its own.
+pub fn add(operation: &mut Operation, (method, path): (&str, &str), kind: Kind) {
     let parameters = operation.parameters.iter().flatten().filter_map(|parameter| match parameter {
         RefOr::T(parameter) => Some(parameter),
         RefOr::Ref(_) => None,
@@ -72,26 +77,56 @@ pub fn add(operation: &mut Operation, kind: Kind) {
     }
     let responses = &mut operation.responses.responses;
     statuses.extend(responses.keys().filter_map(|status| status.parse::<u16>().ok()).filter(|status| *status >= 400));
-    for status in statuses.into_iter().filter(|status| CODES.contains_key(status)) {
-        responses.insert(status.to_string(), RefOr::Ref(Ref::from_response_name(component(status))));
+    let own = codes::of(method, path);
+    statuses.extend(
+        CODES.iter().filter(|(_, codes)| own.iter().any(|code| codes.contains_key(code))).map(|(status, _)| *status),
+    );
+    for status in statuses {
+        let Some(all) = CODES.get(&status) else { continue };
+        let of_all = among(all, codes::OF_ALL);
+        let mut possible = among(all, own);
+        let answer = if !possible.is_empty() {
+            possible.extend(of_all);
+            RefOr::T(response(status, &possible))
+        } else if of_all.is_empty() {
+            // What the tests have not met is left open.
+            RefOr::Ref(Ref::from_response_name(component(status)))
+        } else {
+            RefOr::Ref(Ref::from_response_name(component_of_all(status)))
+        };
+        responses.insert(status.to_string(), answer);
     }
+}
+
+/// Those of a status's codes that are in a list.
+fn among(all: &CodesOfStatus, list: &[&str]) -> CodesOfStatus {
+    all.iter().filter(|(code, _)| list.contains(code)).map(|(code, when)| (*code, *when)).collect()
 }
 
 fn component(status: u16) -> String {
     format!("Problem{status}")
 }
 
-/// Adds the refusals themselves: one response a status, whose `code` is one of the list.
+/// The response of an operation that has no codes of its own for the status.
+fn component_of_all(status: u16) -> String {
+    format!("Refused{status}")
+}
+
+/// Adds the refusals themselves: one schema a status, whose `code` is one of the list, and the answers that operations share.
 pub fn describe(components: &mut Components) {
     components.schemas.insert(Problem::name().into_owned(), Problem::schema());
-    for (status, codes) in &*CODES {
-        components.schemas.insert(component(*status), RefOr::T(schema(codes)));
-        components.responses.insert(component(*status), RefOr::T(response(*status, codes)));
+    for (status, listed) in &*CODES {
+        components.schemas.insert(component(*status), RefOr::T(schema(listed)));
+        components.responses.insert(component(*status), RefOr::T(response(*status, listed)));
+        let of_all = among(listed, codes::OF_ALL);
+        if !of_all.is_empty() {
+            components.responses.insert(component_of_all(*status), RefOr::T(response(*status, &of_all)));
+        }
     }
 }
 
 /// A problem whose code is one of these.
-fn schema(codes: &BTreeMap<&'static str, &'static str>) -> Schema {
+fn schema(codes: &CodesOfStatus) -> Schema {
     let code = ObjectBuilder::new().schema_type(Type::String).enum_values(Some(codes.keys().copied()));
     let schema = AllOfBuilder::new()
         .item(Ref::from_schema_name(Problem::name().into_owned()))
@@ -100,10 +135,18 @@ fn schema(codes: &BTreeMap<&'static str, &'static str>) -> Schema {
     Schema::AllOf(schema)
 }
 
-fn response(status: u16, codes: &BTreeMap<&'static str, &'static str>) -> Response {
+fn response(status: u16, codes: &CodesOfStatus) -> Response {
     let described: Vec<_> = codes.iter().map(|(code, when)| format!("- `{code}`: {when}")).collect();
-    let content = ContentBuilder::new().schema(Some(Ref::from_schema_name(component(status)))).build();
-    ResponseBuilder::new().description(described.join("\n")).content(PROBLEM_JSON, content).build()
+    let first = codes.iter().next().map(|(code, when)| json!(Problem::new(status, code, *when)));
+    let schema = Ref::from_schema_name(component(status));
+    let content = ContentBuilder::new().schema(Some(schema)).example(first).build();
+    let listed: Vec<_> = codes.keys().copied().collect();
+    let extensions = ExtensionsBuilder::new().add("x-codes", listed).build();
+    ResponseBuilder::new()
+        .description(described.join("\n"))
+        .content(PROBLEM_JSON, content)
+        .extensions(Some(extensions))
+        .build()
 }
 
 #[cfg(test)]

@@ -19,7 +19,8 @@ use interlock_engine::{Engine, EngineOptions};
 use interlock_evidence::SigningKey;
 use interlock_outbound::{Outbound, OutboundOptions};
 use interlock_server::identity::{Identity, IdentityOptions, NewKey, create_key};
-use interlock_server::{ServerOptions, ServerSecret, router};
+use interlock_server::openapi::codes;
+use interlock_server::{ServerOptions, ServerSecret, matrix, router};
 use interlock_store::{Faults, Mode, NoFaults, Options, Store, StoreUrl, Tenant, forget_memory};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
@@ -141,6 +142,26 @@ pub async fn postgres(name: &str) -> StoreUrl {
     StoreUrl::Postgres(server.replace("/postgres?", &format!("/{name}?")))
 }
 
+/// What an operation refuses with is what its description says.
+fn assert_described((method, path): &(String, String), answer: &Answer) {
+    let Some(code) = answer.body["code"].as_str().filter(|_| !answer.status.is_success()) else { return };
+    let fits = |line: &&matrix::Line| {
+        let (pattern, given) = (line.path.split('/'), path.split('/'));
+        let same = |(pattern, given): (&str, &str)| pattern == given || (pattern.starts_with('{') && !given.is_empty());
+        line.method == method && pattern.clone().count() == given.clone().count() && pattern.zip(given).all(same)
+    };
+    // Of several patterns the one with the fewest names is meant.
+    let names = |line: &&matrix::Line| line.path.matches('{').count();
+    let Some(line) = matrix::MATRIX.iter().filter(fits).min_by_key(names) else { return };
+    let known = codes::OF_ALL.contains(&code) || codes::of(line.method, line.path).contains(&code);
+    if let (false, Ok(record)) = (known, std::env::var("RECORD_CODES")) {
+        let file = std::fs::File::options().create(true).append(true).open(record);
+        std::io::Write::write_all(&mut file.unwrap(), format!("{method} {} {code}\n", line.path).as_bytes()).unwrap();
+        return;
+    }
+    assert!(known, "{method} {} answers {code}: add it to openapi/codes.txt. {}", line.path, answer.body);
+}
+
 pub struct Answer {
     pub status: StatusCode,
     pub headers: HeaderMap,
@@ -247,6 +268,7 @@ impl Api {
     }
 
     pub async fn ask(&self, request: Request<Body>) -> Answer {
+        let asked = (request.method().to_string(), request.uri().path().to_owned());
         let response = self.raw(request).await;
         let (parts, body) = response.into_parts();
         // A stream that has opened does not end by itself.
@@ -256,7 +278,9 @@ impl Api {
         let text = || Value::String(String::from_utf8_lossy(&bytes).into_owned());
         let body =
             if bytes.is_empty() { Value::Null } else { serde_json::from_slice(&bytes).unwrap_or_else(|_| text()) };
-        Answer { status: parts.status, headers: parts.headers, body }
+        let answer = Answer { status: parts.status, headers: parts.headers, body };
+        assert_described(&asked, &answer);
+        answer
     }
 
     pub async fn get(&self, path: &str) -> Answer {

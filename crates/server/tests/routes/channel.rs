@@ -165,6 +165,31 @@ async fn a_revoked_key_gets_nothing_more_done() {
     served.server.end().await;
 }
 
+/// Without a call that would be refused: nobody holds a channel open with a key that counts no more.
+#[tokio::test]
+async fn the_channel_of_a_revoked_key_is_closed() {
+    let served = Served::new().await;
+    let (_, admin) = served.key(Role::Admin).await;
+    for waits in [false, true] {
+        let (id, key) = served.key(Role::Worker).await;
+        let mut socket = served.open(&key).await.unwrap();
+        send(&mut socket, 1, "register", hello()).await;
+        let session = answer(&mut socket).await["body"]["session"].clone();
+        if waits {
+            send(&mut socket, 2, "poll", json!({ "session": session, "max": 1, "wait_ms": 30_000 })).await;
+        }
+        let url = format!("http://{}/api/v1/keys/{id}", served.server.address);
+        let revoked = reqwest::Client::new().delete(url).bearer_auth(&admin).send().await.unwrap();
+        assert!(revoked.status().is_success(), "{}", revoked.status());
+        if waits {
+            let refused = answer(&mut socket).await;
+            assert_eq!((refused["id"].as_u64(), refused["status"].as_u64()), (Some(2), Some(401)), "{refused}");
+        }
+        assert_eq!(closed_with(&mut socket).await, close::UNAUTHORIZED, "waits: {waits}");
+    }
+    served.server.end().await;
+}
+
 #[tokio::test]
 async fn what_is_no_call_ends_the_channel() {
     let served = Served::new().await;
@@ -174,12 +199,45 @@ async fn what_is_no_call_ends_the_channel() {
         (Message::text(r#"{"id":-1,"call":"/api/v1/agent/poll","body":{}}"#), close::REFUSED),
         (Message::text(r#"{"id":1,"call":"/api/v1/agent/poll","body":{},"as":"admin"}"#), close::REFUSED),
         (Message::binary(b"{}".to_vec()), close::REFUSED),
-        (Message::text("x".repeat(9 << 20)), close::TOO_LARGE),
+        (Message::text("x".repeat((256 << 10) + 1)), close::TOO_LARGE),
     ] {
         let mut socket = served.worker().await;
         // A frame that is too long is refused before all of it is sent.
         let _ = socket.send(frame).await;
         assert_eq!(closed_with(&mut socket).await, code);
     }
+    served.server.end().await;
+}
+
+/// A channel that stays open holds memory: a tenant has so many, and its other workers make requests.
+#[tokio::test]
+async fn a_tenant_has_so_many_channels() {
+    let served = Served::new().await;
+    let (_, key) = served.key(Role::Worker).await;
+    let mut open = Vec::new();
+    for _ in 0..interlock_server::limits::CHANNELS_PER_TENANT_MAX {
+        open.push(served.open(&key).await.unwrap());
+    }
+    let Err(Error::Http(refused)) = served.open(&key).await else { panic!("one too many was let in") };
+    assert_eq!(refused.status(), 503);
+    drop(open.pop());
+    let again = async {
+        while served.open(&key).await.is_err() {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    timeout(PATIENCE, again).await.unwrap();
+    served.server.end().await;
+}
+
+#[tokio::test]
+async fn a_tenant_that_has_switched_them_off_has_none() {
+    let served = Served::new().await;
+    let (_, key) = served.key(Role::Worker).await;
+    let mut row = served.server.engine.store().tenant(served.tenant).await.unwrap().unwrap();
+    row.settings.worker_channel = false;
+    served.server.engine.tenants().put(row).await.unwrap();
+    let Err(Error::Http(refused)) = served.open(&key).await else { panic!("it was let in") };
+    assert_eq!(refused.status(), 403);
     served.server.end().await;
 }

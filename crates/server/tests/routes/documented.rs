@@ -23,6 +23,9 @@ const ELSEWHERE: &[(&str, &[&str])] = &[
             "COMMAND_TEMPFAIL",
             "COMMAND_TIMEOUT",
             "SANDBOX_REFUSED",
+            "WORKDIR_FULL",
+            "WORKDIR_GONE",
+            "WORKDIR_UNREADABLE",
         ],
     ),
 ];

@@ -5,6 +5,7 @@ mod access_changes;
 mod agent;
 mod api;
 mod approvals;
+mod assignments;
 mod audit;
 mod broken_off;
 mod bulk;

@@ -29,6 +29,7 @@ const OF_RUNS: &[&str] = &[
     "POST /runs/{run}/resume",
     "POST /runs/{run}/retry",
     "POST /runs/{run}/skip",
+    "POST /runs/{run}/reassign",
     "POST /runs/{run}/restart",
     "POST /runs/{run}/rollback",
     "POST /runs/{run}/steps/{step}/resolve",
@@ -48,6 +49,7 @@ const OF_RUNS: &[&str] = &[
     "POST /agent/{session}/effects",
     "POST /agent/{session}/outcomes",
     "POST /agent/{session}/output",
+    "POST /agent/{session}/assignments",
     "POST /agent/unregister",
 ];
 

@@ -23,7 +23,7 @@ async fn numbers(accept: &str) -> (String, String) {
     shown
 }
 
-async fn shown_to(api: &Api, accept: &str) -> (String, String) {
+pub async fn shown_to(api: &Api, accept: &str) -> (String, String) {
     let request = Request::get("/metrics")
         .header(header::HOST, "localhost")
         .header(header::ACCEPT, accept)

@@ -10,7 +10,7 @@ use interlock_engine::{EngineError, StartWorkflow};
 use serde_json::json;
 use std::time::Duration;
 
-use crate::api::Api;
+use crate::api::{Api, task};
 use crate::schedules::apply;
 use crate::webhooks::{COUNT, endpoint, github, pull_request};
 
@@ -49,6 +49,52 @@ async fn a_stream_ends_when_its_key_is_revoked() {
     .await;
     assert!(said.ends_with("\n\n") && said.contains("event: stream.refused"), "{said}");
     assert!(said.contains("UNAUTHORIZED"), "{said}");
+    api.end().await;
+}
+
+/// A worker with a key of its own: the key's id, and the worker's session.
+async fn worker(api: &Api) -> (Api, String, String) {
+    let made = api.post("/keys", json!({ "name": "working", "roles": ["worker"] })).await.ok();
+    let worker = api.with_key(made["text"].as_str().unwrap());
+    let session = worker.register().await;
+    (worker, made["key"].as_str().unwrap().to_owned(), session)
+}
+
+async fn revoke(api: &Api, key: &str) {
+    api.send("DELETE", &format!("/api/v1/keys/{key}"), json!({})).await.ok();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_poll_that_waits_is_handed_nothing_once_its_key_is_revoked() {
+    let api = Api::new().await;
+    let (revoked, key, session) = worker(&api).await;
+    let waiting = revoked.post("/agent/poll", json!({ "session": session, "max": 1, "wait_ms": 30_000 }));
+    let meanwhile = async {
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        revoke(&api, &key).await;
+        api.start(json!([task("a")])).await
+    };
+    let (answer, run) = tokio::join!(waiting, meanwhile);
+    assert_eq!(answer.problem(), (401, "UNAUTHORIZED"));
+    // Whoever still may gets the step, at once.
+    let (other, _, session) = worker(&api).await;
+    let assignment = other.poll(&session).await;
+    assert_eq!(assignment["run"], run, "{assignment}");
+    api.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_poll_that_waits_ends_soon_after_its_key_is_revoked() {
+    let api = Api::new().await;
+    let (revoked, key, session) = worker(&api).await;
+    let began = tokio::time::Instant::now();
+    let waiting = revoked.post("/agent/poll", json!({ "session": session, "max": 1, "wait_ms": 30_000 }));
+    let (answer, ()) = tokio::join!(waiting, async {
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        revoke(&api, &key).await;
+    });
+    assert_eq!(answer.problem(), (401, "UNAUTHORIZED"));
+    assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
     api.end().await;
 }
 

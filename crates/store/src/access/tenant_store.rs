@@ -10,6 +10,7 @@ use interlock_core::run::{Notes, Run};
 use interlock_core::time::Timestamp;
 
 use crate::approvals::{ApprovalFilter, ApprovalRow, DuePlace};
+use crate::assignments::LiveAssignment;
 use crate::audit::{AuditBlockRow, AuditDetailsRow, AuditLogRow, JournalRow};
 use crate::bulk_jobs::{BulkFailure, BulkJob};
 use crate::changes::{ChangePage, ChangeRow};
@@ -74,6 +75,7 @@ tenant_reads! {
     queues(workspace: Option<&str>, now: Timestamp) -> Vec<QueueLoad>;
     claims_by_session() -> HashMap<SessionId, u64>;
     held_by(session: SessionId, limit: usize) -> Vec<HeldStep>;
+    assigned_to(session: SessionId, limit: usize) -> Vec<LiveAssignment>;
     steps(run: RunId) -> Vec<StepRow>;
     events(run: RunId, after_seq: u64, limit: usize) -> Vec<EventRecord>;
     receipts(run: RunId) -> Vec<ReceiptRow>;

@@ -6,6 +6,7 @@ use std::collections::HashMap;
 use interlock_core::ids::RunId;
 
 use super::connect::PgDb;
+use crate::effect_holds::sql as effect_holds;
 use crate::error::{DbError, Refusal};
 use crate::sql::{Stmt, hot, side};
 use crate::submit::{Guard, Prepared, SideStmt};
@@ -53,6 +54,7 @@ fn question(write: &SideStmt) -> Option<(&'static Stmt, Vec<Value>)> {
         Guard::Heard => Some((&side::INSPECT_HEARD, pick(&[0, 1, 2]))),
         Guard::Vote => Some((&side::INSPECT_VOTE, pick(&[0, 1, 2]))),
         Guard::Receipt => Some((&side::INSPECT_RECEIPT, pick(&[0, 6, 1, 8, 2]))),
+        Guard::Hold => Some((&effect_holds::INSPECT_HOLD, pick(&[0, 1, 2]))),
         Guard::Successor => Some((&side::INSPECT_SUCCESSOR, pick(&[0, 1]))),
     }
 }
@@ -75,7 +77,7 @@ impl Asked<'_> {
                     holder.map(|run| Refusal::SubjectBusy { run })
                 }
                 (Guard::Queue, Some(_)) => Some(Refusal::SubjectQueueFull),
-                (Guard::Receipt, Some(_)) => Some(Refusal::ReceiptExists),
+                (Guard::Receipt | Guard::Hold, Some(_)) => Some(Refusal::ReceiptExists),
                 (Guard::Successor, Some(mut row)) => Some(Refusal::Continued { by: row.id("continued_by")? }),
                 _ => None,
             },

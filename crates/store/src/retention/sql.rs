@@ -35,6 +35,8 @@ statements! {
 
     SWEEP_RECEIPTS on receipts { both: "DELETE FROM receipts WHERE tenant_id = $1 AND run_id = $2" }
 
+    SWEEP_HOLDS on effect_holds { both: "DELETE FROM effect_holds WHERE tenant_id = $1 AND run_id = $2" }
+
     SWEEP_DECISIONS on decisions { both: "DELETE FROM decisions WHERE tenant_id = $1 AND run_id = $2" }
 
     SWEEP_OUTPUT on output { both: "DELETE FROM output WHERE tenant_id = $1 AND run_id = $2" }

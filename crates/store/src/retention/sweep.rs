@@ -148,6 +148,7 @@ async fn sweep_run<D: Db>(db: &D, tenant: TenantId, run: RunId) -> Result<u64, D
         &sql::SWEEP_VOTES,
         &sql::SWEEP_APPROVALS,
         &sql::SWEEP_RECEIPTS,
+        &sql::SWEEP_HOLDS,
         &sql::SWEEP_DECISIONS,
         &sql::SWEEP_OUTPUT,
         &sql::SWEEP_OUTPUT_HEADS,

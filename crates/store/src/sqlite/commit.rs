@@ -405,7 +405,7 @@ impl Transaction<'_> {
             Guard::Idempotency => Some(Refusal::IdempotencyExists),
             Guard::Signal | Guard::Heard => Some(Refusal::SignalConsumed),
             Guard::Vote => Some(Refusal::VoteExists),
-            Guard::Receipt => Some(Refusal::ReceiptExists),
+            Guard::Receipt | Guard::Hold => Some(Refusal::ReceiptExists),
             Guard::Subject => {
                 let mut rows = self.db.query_now(&side::INSPECT_SUBJECT, &write.args[..3])?;
                 let run = rows.first_mut().map(|row| row.opt_id("run_id")).transpose()?.flatten();

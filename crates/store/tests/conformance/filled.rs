@@ -259,9 +259,15 @@ pub const ROWS: &[(&str, &str, &str, u32)] = &[
     ),
     ("outbound_attempts", "tenant_id, outbox_id, attempt, at, duration_ms", "tenant(i), id(i), 1, i, 5", 1_000),
     (
+        "effect_holds",
+        "tenant_id, identity, number, run_id, receipt_id, held_at",
+        "tenant(i), id(i), 1, id(i), id(i), i",
+        200,
+    ),
+    (
         "assignments",
-        "tenant_id, run_id, session_id, attempt, state, offered_at",
-        "tenant(i), id(i), id(i), 1, 'acked', i",
+        "tenant_id, run_id, session_id, attempt, worker, state, offered_at",
+        "tenant(i), id(i), id(i), 1, 'w', 'acked', i",
         200,
     ),
     (

@@ -20,14 +20,14 @@ use std::time::Duration;
 use interlock_core::failpoint::{Failpoint, reached};
 use interlock_core::json::Json;
 use interlock_core::plan::retry::ErrorClass;
-use interlock_core::plan::{BoundCommand, command_capability, control_capability};
+use interlock_core::plan::{BoundCommand, WORKDIR, command_capability, control_capability};
 use interlock_core::state::EffectClass;
 use interlock_core::work::CommandTerms;
 use interlock_core::work::output::OutputStream;
 use interlock_credentials::{Credentials, StepCredentials, StepScope};
 use interlock_sandbox::{
     Chunk, CommandRules, Ended, Outcome, PermittedCommand, Profile, Request, Running, Sandbox, SandboxError,
-    SecretPlace, SecretValue, Standing, Stream, Target,
+    SecretPlace, SecretValue, Standing, Stream, Target, WorkDir, WorkFolder,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -39,6 +39,7 @@ use super::{EXIT_DATAERR, EXIT_TEMPFAIL};
 use crate::attempt::span;
 use crate::context::TaskContext;
 use crate::error::{EffectFailure, TaskError};
+use crate::limits;
 use crate::task::{Flow, Task};
 
 /// How much of each stream is kept with the step: its end.
@@ -80,14 +81,37 @@ impl Commands {
     pub(crate) fn capabilities(&self) -> impl Iterator<Item = String> + '_ {
         let proofs = self.sandbox.proofs().iter().filter(|(_, proof)| proof.standing == Standing::Proven);
         let controls = proofs.map(|(control, _)| control_capability(control.name()));
-        self.profiles().map(|profile| command_capability(profile.name())).chain(controls)
+        let keeps = self.profiles().any(|profile| profile.spec().work == WorkDir::Bound).then(|| WORKDIR.to_owned());
+        self.profiles().map(|profile| command_capability(profile.name())).chain(controls).chain(keeps)
     }
 
-    pub(crate) fn executor(self: &Arc<Self>, terms: &CommandTerms) -> Option<Arc<dyn Handler>> {
-        let profile = self.profiles().find(|profile| profile.name() == terms.profile)?;
+    pub(crate) fn executor(self: &Arc<Self>, terms: &CommandTerms, workdir: Shared) -> Option<Arc<dyn Handler>> {
+        let profile = self.profile(&terms.profile)?;
         let (commands, terms) = (Arc::clone(self), terms.clone());
-        Some(Arc::new(Confined { commands, profile, terms }))
+        Some(Arc::new(Confined { commands, profile, terms, workdir }))
     }
+
+    /// A profile that this worker runs commands under, by its name.
+    pub(crate) fn profile(&self, name: &str) -> Option<Profile> {
+        self.profiles().find(|profile| profile.name() == name)
+    }
+
+    pub(crate) fn sandbox(&self) -> &Sandbox {
+        &self.sandbox
+    }
+
+    pub(crate) fn options(&self) -> &CommandOptions {
+        &self.options
+    }
+}
+
+/// The directory that a command shares with others of its run.
+pub(crate) enum Shared {
+    /// It shares none.
+    Nothing,
+    Folder(Arc<WorkFolder>),
+    /// It is to share one, and this worker has none for the run.
+    Gone,
 }
 
 /// One command's worth of the above.
@@ -95,6 +119,7 @@ struct Confined {
     commands: Arc<Commands>,
     profile: Profile,
     terms: CommandTerms,
+    workdir: Shared,
 }
 
 /// What is kept of a command that has ended.
@@ -159,6 +184,9 @@ impl Confined {
         (bound, permitted): (&BoundCommand, PermittedCommand),
     ) -> Result<Ran, TaskError> {
         let mut request = Request::new(permitted).terminate_grace(TERMINATE_GRACE);
+        if let Some(folder) = self.shared_folder().await? {
+            request = request.work(folder.path());
+        }
         for name in &self.terms.credentials {
             let value = secrets.get(name).await.map_err(|error| {
                 let told = TaskError::new(error.cause.class(), error.cause.code(), error.to_string());
@@ -180,6 +208,30 @@ impl Confined {
         let name: String = program.rsplit('/').next().unwrap_or(program).chars().take(100).collect();
         let perform = |key: String| self.perform(ctx, request.env("INTERLOCK_EFFECT_KEY", key), bound);
         ctx.effect(&format!("command:{name}"), class, bound, perform).await
+    }
+
+    /// The directory that the command shares with others of its run. One that holds too much is given to none.
+    async fn shared_folder(&self) -> Result<Option<Arc<WorkFolder>>, TaskError> {
+        let folder = match &self.workdir {
+            Shared::Nothing => return Ok(None),
+            Shared::Folder(folder) => folder,
+            Shared::Gone => {
+                let what = "this worker has no directory for the run: it was given up, or another worker has it";
+                return Err(TaskError::terminal("WORKDIR_GONE", what));
+            }
+        };
+        let counted = Arc::clone(folder);
+        let bytes = tokio::task::spawn_blocking(move || counted.bytes(limits::WORKDIR_BYTES_MAX)).await;
+        match bytes {
+            Ok(Ok(bytes)) if bytes <= limits::WORKDIR_BYTES_MAX => Ok(Some(Arc::clone(folder))),
+            Ok(Ok(_)) => {
+                let most = limits::WORKDIR_BYTES_MAX >> 20;
+                let what = format!("the run's directory holds more than {most} MiB, or too many files");
+                Err(TaskError::terminal("WORKDIR_FULL", what))
+            }
+            Ok(Err(error)) => Err(TaskError::retryable("WORKDIR_UNREADABLE", error.to_string())),
+            Err(error) => Err(TaskError::retryable("WORKDIR_UNREADABLE", error.to_string())),
+        }
     }
 
     async fn perform(&self, ctx: &TaskContext, request: Request, bound: &BoundCommand) -> Result<Ran, EffectFailure> {

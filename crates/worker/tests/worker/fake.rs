@@ -65,6 +65,8 @@ pub struct State {
     pub intents: Vec<EffectIntent>,
     pub outcomes: Vec<EffectOutcome>,
     pub outputs: Vec<OutputBatch>,
+    /// What was answered to offers of runs.
+    pub offers: Vec<OfferAnswer>,
     /// So many bytes of an attempt's output are kept.
     pub output_max: Option<usize>,
     pub lose_outputs: u32,
@@ -238,6 +240,7 @@ impl Transport for Fake {
             known,
             drain: state.drain.is_some(),
             notice: None,
+            over: Vec::new(),
         })
     }
 
@@ -259,7 +262,7 @@ impl Transport for Fake {
         };
         tokio::select! {
             biased;
-            found = finding => found.map(|assignments| Polled { assignments, notice: None }),
+            found = finding => found.map(|assignments| Polled { assignments, ..Polled::default() }),
             () = sleep(poll.wait_ms.as_duration()) => Ok(Polled::default()),
         }
     }
@@ -315,6 +318,14 @@ impl Transport for Fake {
             state.outcomes.push(outcome);
         }
         State::lose(&mut state.lose_outcomes)
+    }
+
+    async fn answer_offer(&self, session: SessionId, answer: OfferAnswer) -> Result<(), TransportError> {
+        let mut state = self.call("answer_offer")?;
+        state.check(session)?;
+        state.offers.push(answer);
+        self.changed.send_replace(());
+        Ok(())
     }
 
     async fn output(&self, _session: SessionId, batch: OutputBatch) -> Result<OutputTaken, TransportError> {

@@ -1,7 +1,7 @@
 //! Steps that run a command: under a profile that has a sandbox, by a fixed program, and with nothing that nobody keeps.
 
-use interlock_core::plan::is_template;
-use interlock_core::plan::rules::PROFILES;
+use interlock_core::plan::rules::{Dedupe, PROFILES};
+use interlock_core::plan::{WORKDIR_PROFILES, is_template};
 use interlock_core::state::StepKind;
 use interlock_core::text::nearest::hint;
 
@@ -14,6 +14,9 @@ pub fn check(definition: &Definition, report: &mut Report) {
         for run in step.run.iter().chain(undo) {
             profile(definition, run, report);
             program(run, report);
+        }
+        if step.kind() == Some(StepKind::Command) {
+            workdir(definition, step, report);
         }
     }
 }
@@ -32,6 +35,16 @@ fn profile(definition: &Definition, run: &Argv, report: &mut Report) {
                 .help(hint(&profile.value, PROFILES.iter().copied()));
         }
         Some(_) => {}
+    }
+}
+
+/// A directory that outlives a command is for profiles whose sandbox has a place for it.
+fn workdir(definition: &Definition, step: &Step, report: &mut Report) {
+    let (Some(rule), Some(profile)) = (step.workdir, &definition.profile) else { return };
+    if PROFILES.contains(&&*profile.value) && !WORKDIR_PROFILES.contains(&&*profile.value) {
+        let message = format!("`workdir` has no place in the sandbox of `{}`", &*profile.value);
+        let fits = WORKDIR_PROFILES.join(", ");
+        report.error(Code::InvalidValue, rule.span, message).help(format!("leave it out, or use one of {fits}"));
     }
 }
 
@@ -56,17 +69,15 @@ pub fn not_kept(step: &Step, report: &mut Report) {
         return;
     }
     let requires = step.requires.as_ref();
-    let segment = requires.and_then(|requires| requires.network_segment.as_ref()).map(|name| name.span);
     let latency = requires.filter(|requires| requires.max_latency_ms.is_some()).map(|requires| requires.span);
-    for (span, field) in [
-        (segment, "requires.network_segment"),
-        (latency, "requires.max_latency_ms"),
-        (step.idempotency.as_ref().map(|rule| rule.span), "idempotency"),
-        (step.workdir.map(|rule| rule.span), "workdir"),
-    ] {
-        if let Some(span) = span {
-            let message = format!("`{field}` is not kept for commands yet");
-            report.error(Code::NoExecutor, span, message).help("leave it out; `requires.capabilities` is kept");
-        }
+    let shared = step.idempotency.as_ref().filter(|rule| rule.dedupe == Some(Dedupe::Tenant) && step.workdir.is_some());
+    if let Some(rule) = shared {
+        let message = "`dedupe: tenant` does not go with `workdir`: a command that another run has carried out leaves nothing in the directory";
+        report.error(Code::MisplacedField, rule.span, message);
+    }
+    if let Some(span) = latency {
+        report
+            .error(Code::NoExecutor, span, "`requires.max_latency_ms` is not kept for commands yet")
+            .help("leave it out; `requires.capabilities` and `requires.network_segment` are kept");
     }
 }

@@ -2,13 +2,16 @@
 
 use std::collections::HashMap;
 
-use interlock_core::limits::{ATTEMPTS_MAX, RUN_TIMEOUT_MAX, STEPS_PER_WORKFLOW_MAX, VOTES_PER_APPROVAL_MAX, WAIT_MAX};
+use interlock_core::limits::{
+    ATTEMPTS_MAX, DEDUPE_WINDOW_MAX, RUN_TIMEOUT_MAX, STEPS_PER_WORKFLOW_MAX, VOTES_PER_APPROVAL_MAX, WAIT_MAX,
+};
 use interlock_core::plan::rules::Dedupe;
-use interlock_core::state::StepKind;
+use interlock_core::state::{EffectClass, StepKind};
 use interlock_core::text::article::with_article;
 use interlock_core::time::Millis;
 
 use super::commands;
+use crate::convert::effect_of;
 use crate::definition::{Backoff, Definition, Rollback, Step, Wait};
 use crate::diagnostic::{Code, Report};
 use crate::limits::{ARGV_MAX, DESCRIPTION_BYTES_MAX};
@@ -89,7 +92,11 @@ fn one(step: &Step, report: &mut Report) {
     }
     retry(step, report);
     if let Some(rule) = &step.idempotency {
-        duration(rule.window, WAIT_MAX, report);
+        duration(rule.window, DEDUPE_WINDOW_MAX, report);
+        let only_reads = step.kind().is_some_and(|kind| effect_of(step, kind) == EffectClass::Read);
+        if rule.dedupe == Some(Dedupe::Tenant) && only_reads {
+            report.error(Code::MisplacedField, rule.span, "`dedupe: tenant` has no effect on a step that only reads");
+        }
         if rule.dedupe == Some(Dedupe::Tenant) && rule.window.is_none() {
             report
                 .error(Code::MissingField, rule.span, "`dedupe: tenant` needs a `window`")
@@ -204,7 +211,7 @@ fn placed(step: &Step) -> Vec<(&'static str, Option<Span>, &'static [StepKind])>
         ("rollback", step.rollback.as_ref().map(|rollback| rollback.span), ACTS),
         ("credentials", step.credentials.first().map(|name| name.span), GOVERNED),
         ("requires", step.requires.as_ref().map(|requires| requires.span), GOVERNED),
-        ("idempotency", step.idempotency.as_ref().map(|rule| rule.span), GOVERNED),
+        ("idempotency", step.idempotency.as_ref().map(|rule| rule.span), &[Command, Connector]),
         ("confidence_score", step.confidence_score.map(|score| score.span), GOVERNED),
         ("auto_approve_threshold", step.auto_approve_threshold.map(|threshold| threshold.span), GOVERNED),
         ("workdir", step.workdir.map(|rule| rule.span), &[Command]),
@@ -246,12 +253,15 @@ fn misplaced(step: &Step, kind: StepKind, report: &mut Report) {
 pub fn without_executor(definition: &Definition, report: &mut Report) {
     for step in definition.steps.iter() {
         // What would only be recorded is refused: whoever wrote it relies on it.
-        let requires = step.requires.as_ref().map(|requires| (requires.span, "requires"));
-        let idempotency = step.idempotency.as_ref().map(|rule| (rule.span, "idempotency"));
         let calls = matches!(step.kind(), Some(StepKind::Connector | StepKind::Model));
-        for (span, field) in [requires, idempotency].into_iter().flatten().filter(|_| calls) {
-            let message = format!("`{field}` is not kept for this kind of step yet");
-            report.error(Code::NoExecutor, span, message).help("leave it out; a connector's effect key is its own");
+        if let Some(requires) = step.requires.as_ref().filter(|_| calls) {
+            let message = "`requires` is not kept for this kind of step yet";
+            report.error(Code::NoExecutor, requires.span, message).help("leave it out");
+        }
+        if let Some(rule) = step.idempotency.as_ref().filter(|rule| rule.key.is_some()) {
+            report.error(Code::NoExecutor, rule.span, "`idempotency.key` is not kept yet").help(
+                "leave it out; a connector's effect key is its own, and a command is known by all that it is run with",
+            );
         }
         commands::not_kept(step, report);
     }

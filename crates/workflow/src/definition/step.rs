@@ -72,7 +72,8 @@ record! {
         idempotency: Option<Idempotency>,
         /// What happens when it has failed for good; the workflow's rule where omitted.
         on_failure: Option<OnFailure>,
-        /// `keep`: the worker keeps a command's directory while the run waits.
+        /// The run's commands that say this share one directory, `/work`, on one worker, which has the run as a whole. `run`:
+        /// it is given up when the run has waited for two minutes. `keep`: it is kept however long the run waits.
         workdir: Option<At<Workdir>>,
     }
 }
@@ -163,7 +164,7 @@ record! {
     "`requires`" Requires {
         /// Capabilities that the worker has registered with.
         capabilities: Vec<At<Name>>,
-        /// The network segment that it stands in.
+        /// The network segment that it stands in, as its certificate says.
         network_segment: Option<At<Name>>,
         /// How far away it may be, in milliseconds.
         max_latency_ms: Option<u32>,
@@ -190,11 +191,11 @@ record! {
 record! {
     /// When two effects are one.
     "`idempotency`" Idempotency {
-        /// The effect's key; the connector's own where omitted.
+        /// The effect's key; the connector's own where omitted. Refused today.
         key: Option<TextTemplate>,
         /// Where a repeat counts as the same: in the `run` (the default) or in the whole `tenant`.
         dedupe: Option<Dedupe>,
-        /// For how long, with `dedupe: tenant`.
+        /// For how long after it happened, with `dedupe: tenant`: at most 30 days, and as long as the run that had it is kept.
         window: Option<At<Millis>>,
     }
 }

@@ -198,7 +198,7 @@ impl Stage<'_> {
         let step = self.run.current();
         let own = match &step.phase {
             Phase::Ready { eligible_at, .. } if self.run.control == Control::Active => {
-                Some((*eligible_at, Command::Claim { session: SessionId::from_bytes([2; 16]) }))
+                Some((*eligible_at, self.taken()))
             }
             Phase::Running { timeout_at, .. } => {
                 let ends_at = step.claimed_at.unwrap_or(self.now) + self.stub_takes(position);
@@ -221,6 +221,16 @@ impl Stage<'_> {
         match (own, timer) {
             (Some(own), Some(timer)) => Some(if timer.0 < own.0 { timer } else { own }),
             (own, timer) => own.or(timer),
+        }
+    }
+
+    /// A worker takes the step; where the run is for one as a whole, first that.
+    fn taken(&self) -> Command {
+        let session = SessionId::from_bytes([2; 16]);
+        match self.run.notes.assignment.as_deref().filter(|_| self.run.seeks_worker()) {
+            Some(assignment) if self.run.is_offered() => Command::AckRun { session, number: assignment.number },
+            Some(_) => Command::OfferRun { session, worker: "scenario".to_owned() },
+            None => Command::Claim { session },
         }
     }
 

@@ -124,11 +124,7 @@ fn an_inverse_is_a_rollback_that_a_failure_takes_only_where_it_is_wanted() {
 #[test]
 fn what_is_not_kept_cannot_be_applied() {
     for (head, step, at) in [
-        (
-            "",
-            "uses: slack.post\n    with: { channel: C1, text: x }\n    idempotency: { dedupe: run }",
-            "{ dedupe: run }",
-        ),
+        ("", "uses: slack.post\n    with: { channel: C1, text: x }\n    idempotency: { key: mine }", "{ key: mine }"),
         (
             "",
             "uses: slack.post\n    with: { channel: C1, text: x }\n    requires: { capabilities: [a] }",

@@ -11,7 +11,7 @@ use super::case::{Case, cancel, error, pause, retry, skip_by};
 use super::moves::{any_moves, any_plan};
 use super::plans::{Tuned, gate, plan, task, transform};
 use super::property::{MOVES_MAX, play};
-use crate::decide::Command;
+use crate::decide::{Command, Outcome};
 use crate::machine::step::{StepEvent, next};
 use crate::plan::retry::ErrorClass;
 use crate::plan::{OnDenial, OnFailure, Plan, StepSpec, Work};
@@ -123,6 +123,12 @@ fn arrows_that_nobody_walks() {
     // Too rare for chance: a rollback that is paused, canceled and lost while it runs.
     let mut case = Case::of(plan(vec![task("a").undoable(), task("b")]));
     case.run_step().claim().dies().claim().tell(pause()).tell(cancel(false)).tells(Case::lease_expired);
+    note(&case);
+
+    // So is one that waits for a signal, and is canceled there.
+    let mut case = Case::of(plan(vec![task("a").undoable(), task("b")]));
+    let waits = Outcome::Waiting { signal: "go".into(), key: "k".into(), timeout: None, outbound: Vec::new() };
+    case.run_step().claim().dies().claim().tells(|case| case.reports(waits)).tell(pause()).tell(cancel(false));
     note(&case);
 
     // So are guarded steps that fail, are asked for again, and what then becomes of them.

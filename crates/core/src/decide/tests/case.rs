@@ -26,7 +26,7 @@ use crate::run::approval::Voter;
 use crate::run::change::{ChangeSet, Context, LiveRow, SideWrite};
 use crate::run::event::Event;
 use crate::run::receipt::Receipt;
-use crate::run::{Header, NamedEffects, Run, Step, Trigger, UNDO_TRIGGER};
+use crate::run::{Header, Run, Step, StepIteration, Trigger, UNDO_TRIGGER};
 use crate::state::{EffectClass, ReceiptState, RunState, StepState};
 use crate::time::{Millis, Timestamp};
 use crate::work::Claimer;
@@ -58,7 +58,7 @@ pub struct Opening {
     pub judge: Arc<dyn Judge>,
     pub inherited: Vec<(u32, Step)>,
     pub starters: Vec<String>,
-    pub named: Vec<NamedEffects>,
+    pub named: Vec<StepIteration>,
     pub claim: Option<Claimer>,
     pub queued: Option<Queued>,
     pub undoes: Option<Undoes>,
@@ -451,7 +451,9 @@ impl Case {
         let spec = self.run.spec(position);
         let action = Action::of_effect(spec, position, "pay".into(), receipt.request.clone(), effect);
         match Judged::by(&*self.judge, action, &self.run).grant(&self.run, self.now) {
-            Ok(grant) => Command::RecordIntent { position, attempt, receipt, grant: Box::new(grant), again: false },
+            Ok(grant) => {
+                Command::RecordIntent { position, attempt, receipt, grant: Box::new(grant), again: false, hold: None }
+            }
             Err(withheld) => Command::WithholdEffect { position, attempt, withheld },
         }
     }
@@ -509,6 +511,10 @@ pub fn skip_by(person: &str) -> Command {
 
 pub fn retry() -> Command {
     Command::Retry { input: None }
+}
+
+pub fn reassign() -> Command {
+    Command::Reassign { reason: "the machine is gone".into() }
 }
 
 pub fn roll_back() -> Command {

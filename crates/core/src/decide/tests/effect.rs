@@ -63,12 +63,12 @@ fn an_intent_belongs_to_the_running_attempt() {
     let stale = case.refuse(case.intent(EffectClass::Unsafe));
     assert!(matches!(stale, Rejection::StaleAttempt { .. }), "{stale}");
     case.claim();
-    let Command::RecordIntent { position, attempt, mut receipt, grant, again } = case.intent(EffectClass::Unsafe)
+    let Command::RecordIntent { position, attempt, mut receipt, grant, again, hold } = case.intent(EffectClass::Unsafe)
     else {
         unreachable!()
     };
     receipt.state = ReceiptState::Succeeded;
-    let no = case.refuse(Command::RecordIntent { position, attempt, receipt, grant, again });
+    let no = case.refuse(Command::RecordIntent { position, attempt, receipt, grant, again, hold });
     assert!(matches!(no, Rejection::InvalidInput { .. }), "{no}");
 }
 

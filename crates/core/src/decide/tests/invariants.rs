@@ -201,7 +201,13 @@ fn clocks_can_be_served(case: &Case) {
         case.would_accept(Command::Tick, at);
     }
     if let Some(at) = row.eligible_at {
-        case.would_accept(case.claim_at(session(3), case.now.max(at)), at);
+        let command = if case.run.seeks_worker() {
+            Command::OfferRun { session: session(9), worker: "w9".into() }
+        } else {
+            let taker = case.run.assigned_session().unwrap_or(session(9));
+            case.claim_at(taker, case.now.max(at))
+        };
+        case.would_accept(command, at);
     }
     if let Some(at) = row.step_timeout_at {
         case.would_accept(case.step_timeout(), at);
@@ -215,7 +221,7 @@ fn somebody_can_go_on(case: &Case) {
     let in_hands = match run.state {
         RunState::Succeeded | RunState::Failed | RunState::Canceled => true,
         RunState::Pending if run.is_queued() => case.is_accepted(Command::Admit),
-        RunState::Pending | RunState::Running => claimable,
+        RunState::Pending | RunState::Running => claimable || run.is_offered() && row.wake_at.is_some(),
         RunState::WaitingApproval => case.rows.open_approvals() == 1 && row.wake_at.is_some(),
         RunState::WaitingSignal => case.rows.open_waits() == 1 || row.wake_at.is_some(),
         RunState::RollingBack if run.control == Control::Active => {

@@ -259,12 +259,12 @@ fn what_needs_no_agreement_any_more_is_handed_out() {
 fn leave_for_one_effect_is_none_for_another() {
     let mut case = Case::of(tasks(1));
     case.claim();
-    let Command::RecordIntent { position, attempt, mut receipt, grant, again } = case.intent(EffectClass::Unsafe)
+    let Command::RecordIntent { position, attempt, mut receipt, grant, again, hold } = case.intent(EffectClass::Unsafe)
     else {
         unreachable!()
     };
     receipt.request = json(r#"{"to":"somebody else"}"#);
-    let no = case.refuse(Command::RecordIntent { position, attempt, receipt, grant, again });
+    let no = case.refuse(Command::RecordIntent { position, attempt, receipt, grant, again, hold });
     assert!(matches!(no, Rejection::NotGranted { .. }), "{no}");
 }
 

@@ -3,6 +3,7 @@
 
 mod approve;
 pub(super) mod arrows;
+mod assign;
 mod cancel;
 mod case;
 mod claim;

@@ -3,16 +3,19 @@
 
 use proptest::prelude::*;
 
-use super::case::{Answer, Answers, Case, asks, cancel, denied, error, json, pause, retry, roll_back, session, skip};
-use super::plans::{Tuned, gate, signal, task, timer, transform};
+use super::case::{
+    Answer, Answers, Case, asks, cancel, denied, error, json, pause, reassign, retry, roll_back, session, skip,
+};
+use super::plans::{Tuned, gate, in_workdir, signal, task, timer, transform, under_profile};
 use crate::decide::{Command, Completion, Outbound, Outcome};
 use crate::governance::action::Action;
 use crate::governance::judge::{Decision, Judge, Ruling};
 use crate::machine::step::Resolution;
 use crate::plan::retry::ErrorClass;
+use crate::plan::rules::Workdir;
 use crate::plan::{BlastRadius, OnDenial, OnFailure, Plan, RollbackCondition, StepSpec, Work};
 use crate::run::Run;
-use crate::state::{Control, EffectClass, Reason, ReceiptState, StepKind, StepState};
+use crate::state::{Control, EffectClass, PreflightCheck, Reason, ReceiptState, StepKind, StepState};
 use crate::time::Millis;
 
 #[derive(Debug, Clone, Copy, Default)]
@@ -38,7 +41,7 @@ pub fn any_plan() -> impl Strategy<Value = Plan> {
             for (at, step) in steps.iter_mut().enumerate() {
                 step.key = format!("s{at}");
             }
-            Plan { on_failure, timeout: timeout.map(Millis), writes_max, ..super::plans::plan(steps) }
+            Plan { on_failure, timeout: timeout.map(Millis), writes_max, ..under_profile(steps) }
         })
 }
 
@@ -83,6 +86,7 @@ fn any_kind() -> impl Strategy<Value = StepSpec> {
         1 => proptest::option::of(millis.clone()).prop_map(|timeout| signal("s", timeout.map(Millis))),
         1 => millis.prop_map(|span| timer("s", Millis(span))),
         2 => proptest::sample::select(OnDenial::ALL).prop_map(|rule| gate("s", rule)),
+        2 => proptest::sample::select(Workdir::ALL).prop_map(|rule| in_workdir("s", rule)),
     ]
 }
 
@@ -143,6 +147,7 @@ pub fn everything(case: &Case, step: Move) -> Vec<Command> {
     let mut menu = worker(case, step);
     menu.extend(waiting(case, step));
     menu.extend(operator(case, step));
+    menu.extend(assigning(case, step));
     menu.push(cancel(step.flag.is_multiple_of(2)));
     menu.extend([Command::Claim { session: session(2) }, fail_run(step), stale(case, step)]);
     menu
@@ -151,7 +156,10 @@ pub fn everything(case: &Case, step: Move) -> Vec<Command> {
 fn sensible(case: &Case, step: Move) -> Vec<Command> {
     let mut menu = match case.run.current().state() {
         StepState::Ready => {
-            let claim = case.claim_at(session(1), case.now);
+            if case.run.seeks_worker() {
+                return assigning(case, step);
+            }
+            let claim = case.claim_at(case.run.assigned_session().unwrap_or(session(1)), case.now);
             let mut menu = vec![claim.clone(), claim.clone(), claim.clone(), claim, Command::Tick];
             let withheld = if step.flag % 32 < 16 { denied() } else { asks() };
             menu.extend(case.withhold_step(withheld).filter(|_| step.flag % 8 == 6));
@@ -171,6 +179,9 @@ fn sensible(case: &Case, step: Move) -> Vec<Command> {
     if case.run.control == Control::Paused {
         menu.extend(operator(case, step));
     }
+    if case.run.notes.assignment.is_some() {
+        menu.extend(assigning(case, step));
+    }
     match step.flag % 16 {
         0 => menu.push(pause()),
         1 => menu.push(cancel(true)),
@@ -180,6 +191,26 @@ fn sensible(case: &Case, step: Move) -> Vec<Command> {
         _ => {}
     }
     menu
+}
+
+/// What is said about the run's worker.
+fn assigning(case: &Case, step: Move) -> Vec<Command> {
+    let number = case.run.notes.assignment.as_ref().map_or(0, |known| known.number);
+    let asked = case.run.notes.assignment.as_ref().and_then(|known| known.with.as_ref()).map(|with| with.session);
+    let session =
+        asked.filter(|_| !step.flag.is_multiple_of(8)).unwrap_or_else(|| session(u128::from(step.flag % 3) + 1));
+    let check = PreflightCheck::ALL[usize::from(step.flag) % PreflightCheck::ALL.len()];
+    vec![
+        Command::OfferRun { session, worker: "w".into() },
+        Command::OfferRun { session, worker: "w".into() },
+        Command::AckRun { session, number },
+        Command::AckRun { session, number },
+        Command::RefuseRun { session, number, check, why: "no".into() },
+        Command::AssignmentLost { session, why: "gone".into() },
+        reassign(),
+        Command::Tick,
+        pause(),
+    ]
 }
 
 fn fail_run(step: Move) -> Command {

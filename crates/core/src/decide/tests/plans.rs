@@ -1,7 +1,10 @@
 //! Plans to test with, built from steps of one line each.
 
+use std::collections::BTreeMap;
+
 use crate::json::Json;
 use crate::plan::retry::{Backoff, RetryPolicy};
+use crate::plan::rules::Workdir;
 use crate::plan::{
     Accept, Gate, OnDenial, OnFailure, Plan, RollbackCondition, RollbackSpec, StepSpec, Undo, WaitFor, Work,
 };
@@ -27,6 +30,20 @@ pub fn conditional(count: usize) -> Plan {
 
 pub fn task(key: &str) -> StepSpec {
     StepSpec::task(key, "work")
+}
+
+/// A command whose run has one worker.
+pub fn in_workdir(key: &str, rule: Workdir) -> StepSpec {
+    let mut step = StepSpec::new(key, Work::Command { argv: vec!["/bin/true".into()], env: BTreeMap::new() });
+    step.rules.workdir = Some(rule);
+    step
+}
+
+/// Commands need a profile that confines them.
+pub fn under_profile(steps: Vec<StepSpec>) -> Plan {
+    let mut plan = plan(steps);
+    plan.rules.profile = Some("dev-flex".into());
+    plan
 }
 
 pub fn transform(key: &str) -> StepSpec {

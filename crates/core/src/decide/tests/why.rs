@@ -1,6 +1,6 @@
 //! What `why` reads off a run, and that whatever it advises is accepted.
 
-use super::case::{Case, Opening, cancel, pause, retry, roll_back, skip};
+use super::case::{Case, Opening, cancel, pause, reassign, retry, roll_back, skip};
 use super::plans::{Tuned as _, gate, plan, signal, task, tasks, timer};
 use crate::decide::{Command, Queued};
 use crate::ids::RunId;
@@ -18,6 +18,7 @@ fn explain(case: &Case) -> Explanation {
         let command = match remedy {
             Remedy::Cancel => cancel(false),
             Remedy::Resume => Command::Resume,
+            Remedy::Reassign => reassign(),
             Remedy::Retry if !case.state().is_terminal() => retry(),
             Remedy::Skip => skip(),
             Remedy::Rollback => roll_back(),

@@ -1,5 +1,5 @@
 //! `WS /agent/channel`: a worker's calls over one connection. Each frame goes the way that a request of its own would go,
-//! past the guard too: a key that is revoked meanwhile gets nothing more done.
+//! past the guard too: a key that is revoked meanwhile gets nothing more done, and its channel is closed.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,6 +12,7 @@ use axum::middleware::{from_fn, from_fn_with_state};
 use axum::response::{IntoResponse as _, Response};
 use axum::{Router, http};
 use futures::{SinkExt as _, StreamExt as _};
+use interlock_core::tenant::identity::Permission;
 use interlock_protocol::agent::path;
 use interlock_protocol::channel::{AnswerFrame, CallFrame, limits as channel_limits};
 use interlock_protocol::live::close;
@@ -23,21 +24,24 @@ use tower::ServiceExt as _;
 
 use crate::api_error::ApiError;
 use crate::connections::PeerAddress;
-use crate::identity::Caller;
+use crate::identity::{Caller, ShownCredential};
 use crate::parameters::check_query;
 use crate::routes::live::place::Upgrade;
+use crate::seats::{Full, Seat};
 use crate::state::AppState;
 use crate::tls::PeerWorker;
-use crate::{guard, limits, observe};
+use crate::{guard, observe};
 
-/// What the bodies of a channel's calls may hold in memory, all together. The largest one fits.
-const BYTES_IN_FLIGHT: usize = 2 * limits::BODY_BYTES_MAX;
+/// What the calls of a channel may hold in memory that nobody has begun with, all together. The longest one fits.
+const BYTES_IN_FLIGHT: usize = 1 << 20;
 /// The least that a call counts for.
 const CALL_BYTES_MIN: usize = BYTES_IN_FLIGHT / channel_limits::CALLS_MAX;
-const FRAME_BYTES_MAX: usize = limits::BODY_BYTES_MAX + 1_024;
+/// A worker says every few seconds that it lives. From one that has sent nothing whole for so long there comes nothing more.
+const SILENCE_MAX: Duration = Duration::from_mins(1);
 /// A worker that takes no answer for so long has gone.
 const SEND_TIMEOUT: Duration = Duration::from_secs(10);
-/// What calls that are under way get to end in when the server stops.
+/// What calls that are under way get to end in when the server stops or the credential counts no more: a poll gives back what
+/// it must not hand out.
 const LAST_ANSWERS: Duration = Duration::from_secs(5);
 
 /// The calls that a channel carries, with all that stands before them.
@@ -67,18 +71,28 @@ async fn no_such_call() -> ApiError {
     get,
     path = path::CHANNEL,
     tag = "agent",
-    responses((status = 101, description = "The WebSocket is open."), (status = 426)),
+    responses((status = 101, description = "The WebSocket is open."), (status = 403), (status = 426), (status = 503)),
 )]
 pub async fn channel(
     State(state): State<AppState>,
-    _caller: Caller,
+    caller: Caller,
+    credential: ShownCredential,
     Extension(calls): Extension<Calls>,
-    upgrade: Upgrade,
+    upgrade: Result<Upgrade, ApiError>,
     parts: http::request::Parts,
-) -> Response {
-    let upgrade = upgrade.0.max_message_size(FRAME_BYTES_MAX).max_frame_size(FRAME_BYTES_MAX);
-    let proof = Proof::of(&parts);
-    upgrade.on_upgrade(move |socket| serve(socket, state, calls, proof)).into_response()
+) -> Result<Response, ApiError> {
+    if !state.tenants().has_channels(caller.tenant).await? {
+        let detail = "the tenant's workers make requests: `worker_channel.enabled` is off";
+        return Err(ApiError::new(StatusCode::FORBIDDEN, "CHANNEL_DISABLED", detail));
+    }
+    let seat = state.channels().take(caller.tenant).map_err(|Full { whose, max }| {
+        let detail = format!("the workers of {whose} have {max} channels open already; make requests instead");
+        ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "LIVE_STREAMS_FULL", detail)
+    })?;
+    let max = channel_limits::FRAME_BYTES_MAX;
+    let upgrade = upgrade?.0.max_message_size(max).max_frame_size(max);
+    let proof = (Proof::of(&parts), credential);
+    Ok(upgrade.on_upgrade(move |socket| serve(socket, (state, seat), calls, proof)).into_response())
 }
 
 /// What shows whose calls they are: what came with the request for the channel. A browser's cookie is none of it.
@@ -98,7 +112,7 @@ impl Proof {
         }
     }
 
-    fn request(&self, call: &CallFrame<'_>) -> Option<Request> {
+    fn request(&self, call: CallFrame<'_>) -> Option<Request> {
         let body = call.body.get().to_owned();
         let mut request = Request::post(&*call.call)
             .header(header::CONTENT_TYPE, "application/json")
@@ -124,28 +138,32 @@ enum Outgoing {
 }
 
 /// Works on calls until the worker goes, its credential counts no more, or the server stops.
-async fn serve(socket: WebSocket, state: AppState, calls: Calls, proof: Proof) {
+async fn serve(
+    socket: WebSocket,
+    (state, _seat): (AppState, Seat),
+    calls: Calls,
+    (proof, credential): (Proof, ShownCredential),
+) {
     let _tracked = state.hub().tasks().token();
     let (sink, mut frames) = socket.split();
     let (outgoing, ready) = mpsc::channel(channel_limits::CALLS_MAX);
     let mut writing = tokio::spawn(write(sink, ready));
     let room = Arc::new(Semaphore::new(BYTES_IN_FLIGHT));
     let mut working = JoinSet::new();
+    let taken_back = credential.taken_back(state.identity(), Permission::Work);
+    tokio::pin!(taken_back);
     let (code, reason) = loop {
         let heard = tokio::select! {
-            () = state.shutdown().cancelled() => {
-                let ended = async { while working.join_next().await.is_some() {} };
-                // Who is not done by then is asked again elsewhere.
-                let _ = timeout(LAST_ANSWERS, ended).await;
-                break (close::RESTART, Utf8Bytes::default());
-            }
+            () = state.shutdown().cancelled() => break (close::RESTART, Utf8Bytes::default()),
+            () = &mut taken_back => break (close::UNAUTHORIZED, Utf8Bytes::default()),
             _ = &mut writing => return,
             Some(answered) = working.join_next() => match answered {
                 Ok(StatusCode::UNAUTHORIZED) => break (close::UNAUTHORIZED, Utf8Bytes::default()),
                 _ => continue,
             },
-            heard = frames.next() => heard,
+            heard = timeout(SILENCE_MAX, frames.next()) => heard,
         };
+        let Ok(heard) = heard else { break (close::ENDED, "nothing was heard for a minute".into()) };
         let text = match heard {
             Some(Ok(Message::Text(text))) => text,
             Some(Ok(Message::Binary(_))) => break (close::REFUSED, "a frame is text".into()),
@@ -158,11 +176,17 @@ async fn serve(socket: WebSocket, state: AppState, calls: Calls, proof: Proof) {
         let bytes = text.len().clamp(CALL_BYTES_MIN, BYTES_IN_FLIGHT) as u32;
         // Nothing more is read while there is no room.
         let Ok(held) = Arc::clone(&room).acquire_many_owned(bytes).await else { return };
-        if serde_json::from_str::<CallFrame<'_>>(&text).is_err() {
+        let Ok(call) = serde_json::from_str::<CallFrame<'_>>(&text) else {
             break (close::REFUSED, r#"a frame is {"id": 7, "call": "/api/v1/agent/…", "body": {…}}"#.into());
-        }
-        working.spawn(work(calls.clone(), proof.clone(), text, outgoing.clone(), held));
+        };
+        let id = call.id;
+        working.spawn(work(calls.clone(), (id, proof.request(call)), outgoing.clone(), held));
     };
+    if matches!(code, close::RESTART | close::UNAUTHORIZED) {
+        let ended = async { while working.join_next().await.is_some() {} };
+        // Who is not done by then is asked again elsewhere.
+        let _ = timeout(LAST_ANSWERS, ended).await;
+    }
     working.abort_all();
     // Whoever has gone needs no goodbye.
     let _ = outgoing.send(Outgoing::Close { code, reason }).await;
@@ -171,21 +195,18 @@ async fn serve(socket: WebSocket, state: AppState, calls: Calls, proof: Proof) {
 
 async fn work(
     calls: Calls,
-    proof: Proof,
-    text: Utf8Bytes,
+    (id, request): (u64, Option<Request>),
     outgoing: mpsc::Sender<Outgoing>,
     _held: OwnedSemaphorePermit,
 ) -> StatusCode {
-    // It was read before; what is borrowed from the text cannot be passed on.
-    let Ok(call) = serde_json::from_str::<CallFrame<'_>>(&text) else { return StatusCode::BAD_REQUEST };
-    let response = match proof.request(&call) {
+    let response = match request {
         Some(request) => calls.0.oneshot(request).await.unwrap_or_else(|never| match never {}),
         None => ApiError::no_such_route().into_response(),
     };
     let status = response.status();
     let body = to_bytes(response.into_body(), usize::MAX).await.unwrap_or_default();
     let body = std::str::from_utf8(&body).ok().and_then(|text| serde_json::from_str::<&RawValue>(text).ok());
-    let answer = AnswerFrame { id: call.id, status: status.as_u16(), body };
+    let answer = AnswerFrame { id, status: status.as_u16(), body };
     if let Ok(frame) = serde_json::to_string(&answer) {
         // The channel is closing: the worker asks again.
         let _ = outgoing.send(Outgoing::Answer(frame.into())).await;

@@ -23,7 +23,10 @@ pub async fn heartbeat(
     caller: Caller,
     Body(heartbeat): Body<Heartbeat>,
 ) -> Result<Json<Renewed>, ApiError> {
-    let Heartbeat { session, held, draining } = heartbeat;
+    let Heartbeat { session, held, draining, keeps } = heartbeat;
+    if keeps.len() > limits::KEPT_RUNS_MAX {
+        return Err(ApiError::invalid(format!("a worker keeps at most {} runs", limits::KEPT_RUNS_MAX)));
+    }
     if held.len() > limits::SLOTS_MAX as usize {
         return Err(ApiError::invalid(format!("a worker holds at most {} attempts", limits::SLOTS_MAX)));
     }
@@ -37,10 +40,11 @@ pub async fn heartbeat(
         Ok(stop) => {
             let drain = state.workers().is_drained(session);
             let notice = state.workers().notice(session);
-            Ok(Json(Renewed { lease_ms, stop, known: true, drain, notice }))
+            let over = state.workers().over(session, &keeps).await?;
+            Ok(Json(Renewed { lease_ms, stop, known: true, drain, notice, over }))
         }
         Err(EngineError::SessionGone) => {
-            Ok(Json(Renewed { lease_ms, stop: held, known: false, drain: false, notice: None }))
+            Ok(Json(Renewed { lease_ms, stop: held, known: false, drain: false, notice: None, over: keeps }))
         }
         Err(error) => Err(error.into()),
     }

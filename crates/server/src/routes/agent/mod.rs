@@ -1,5 +1,6 @@
 //! The calls of workers. Every one of them is safe to repeat.
 
+mod assignment;
 pub mod channel;
 mod complete;
 mod enrol;
@@ -35,5 +36,6 @@ fn calls() -> OpenApiRouter<AppState> {
         .routes(routes!(intent::intent))
         .routes(routes!(outcome::outcome))
         .routes(routes!(output::output))
+        .routes(routes!(assignment::assignment))
         .routes(routes!(unregister::unregister))
 }

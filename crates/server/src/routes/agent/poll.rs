@@ -2,10 +2,12 @@
 
 use axum::Json;
 use axum::extract::State;
+use interlock_core::tenant::identity::Permission;
 use interlock_protocol::agent::{Poll, Polled, limits, path};
+use tokio::time::timeout;
 
 use crate::api_error::ApiError;
-use crate::identity::Caller;
+use crate::identity::{Caller, ShownCredential};
 use crate::request::{Body, bounded};
 use crate::state::AppState;
 
@@ -20,17 +22,29 @@ use crate::state::AppState;
 pub async fn poll(
     State(state): State<AppState>,
     caller: Caller,
+    credential: ShownCredential,
     Body(poll): Body<Poll>,
 ) -> Result<Json<Polled>, ApiError> {
     let workers = state.workers();
     workers.check_session(caller.session_owner(), poll.session).await?;
     let wait = bounded(Some(poll.wait_ms), limits::POLL_WAIT_MAX);
-    let polling = Box::pin(workers.poll(poll.session, poll.max as usize, wait));
+    // A key that is revoked meanwhile ends the wait.
+    let ended = async {
+        let _ = timeout(wait, credential.taken_back(state.identity(), Permission::Work)).await;
+    };
+    let polling = Box::pin(workers.poll_until(poll.session, poll.max as usize, ended));
     // A server that stops answers with nothing, and the worker asks the next one.
     match state.shutdown().run_until_cancelled(polling).await {
         Some(assignments) => {
             let (assignments, notice) = (assignments?, workers.notice(poll.session));
-            Ok(Json(Polled { notice: notice.filter(|_| assignments.is_empty()), assignments }))
+            let checked = credential.still_may(state.identity(), Permission::Work).await;
+            if !matches!(checked, Ok(true)) {
+                workers.not_delivered(poll.session, assignments).await;
+                return Err(checked.err().unwrap_or_else(ApiError::unauthorized));
+            }
+            let offers = workers.take_run_offers(poll.session);
+            let is_empty = assignments.is_empty() && offers.is_empty();
+            Ok(Json(Polled { notice: notice.filter(|_| is_empty), assignments, offers }))
         }
         None => Ok(Json(Polled::default())),
     }

@@ -9,7 +9,7 @@ const CANCELED_WITH_TWO_L: &str = concat!("cancel", "led");
 /// A session that waits for a signal executes.
 pub const fn session(state: RunState, detail: Option<Detail>) -> &'static str {
     match (state, detail) {
-        (RunState::Pending, Some(Detail::AssigningWorker)) => "assigning_worker",
+        (RunState::Pending | RunState::Running, Some(Detail::AssigningWorker)) => "assigning_worker",
         (RunState::Pending, _) => "queued",
         (RunState::Running | RunState::WaitingSignal, _) => "executing",
         (RunState::WaitingApproval, _) => "waiting_for_approval",

@@ -4,10 +4,11 @@ use axum::Json;
 use axum::extract::State;
 use interlock_core::ids::RunId;
 use interlock_core::run::Notes;
+use interlock_core::run::assignment::{AssignedSession, RunAssignment};
 use interlock_core::run::why::Heartbeat;
 use interlock_core::state::{Detail, RunState};
 use interlock_core::time::Millis;
-use interlock_protocol::runs::{DirectiveView, RunView, UndoneView, limits, path};
+use interlock_protocol::runs::{AssignmentView, DirectiveView, RunView, UndoneView, limits, path};
 use interlock_store::RunSummary;
 use serde::Deserialize;
 use tokio::time::timeout;
@@ -68,7 +69,8 @@ pub async fn get(
 }
 
 fn tell_notes(notes: &Notes, view: &mut RunView) {
-    let Notes { cancellation, pause, compensation_log, spent_micros, tokens, metrics, .. } = notes;
+    let Notes { cancellation, pause, compensation_log, spent_micros, tokens, metrics, assignment, .. } = notes;
+    view.assignment = assignment.as_deref().map(assigned);
     view.metrics = metrics.as_deref().copied();
     let tokens = Some(*tokens).filter(|tokens| !tokens.is_none());
     view.input_tokens = tokens.map(|tokens| tokens.input);
@@ -91,6 +93,19 @@ fn tell_notes(notes: &Notes, view: &mut RunView) {
             at: undone.at,
         })
         .collect();
+}
+
+fn assigned(known: &RunAssignment) -> AssignmentView {
+    let with = known.with.as_ref();
+    AssignmentView {
+        attempt: known.number,
+        state: with.map(AssignedSession::state),
+        worker: with.map(|with| with.worker.clone()),
+        session: with.map(|with| with.session),
+        since: with.map(|with| with.acked_at.unwrap_or(with.offered_at)),
+        failures: known.failures.clone(),
+        lost: known.lost_in_step,
+    }
 }
 
 /// Whether a limit keeps a run waiting whose step could be claimed. Nothing is read for any other run.

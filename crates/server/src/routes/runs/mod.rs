@@ -11,6 +11,7 @@ mod list;
 pub mod output;
 mod pause;
 mod payload;
+mod reassign;
 mod receipts;
 mod resolve;
 mod restart;
@@ -49,6 +50,7 @@ pub fn routes() -> OpenApiRouter<AppState> {
         .routes(routes!(resume::resume))
         .routes(routes!(retry::retry))
         .routes(routes!(skip::skip))
+        .routes(routes!(reassign::reassign))
         .routes(routes!(restart::restart))
         .routes(routes!(rollback::roll_back, rollback::preview))
         .routes(routes!(label::label))

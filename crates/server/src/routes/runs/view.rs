@@ -63,6 +63,7 @@ pub fn run(state: &AppState, mut row: RunSummary) -> RunView {
         metrics: None,
         input_tokens: None,
         output_tokens: None,
+        assignment: None,
         cancellation: None,
         pause: None,
         undone: Vec::new(),

@@ -60,6 +60,7 @@ fn workers(state: &AppState, run: &Run, sessions: &[&SessionRow]) -> u32 {
             && Heartbeat::At(session.heartbeat_at).silent_since(now).is_none()
             && session.lease_expires_at > now
             && session.queues.contains(&spec.queue)
+            && !(run.seeks_worker() && run.was_refused_by(session.id))
             && Skills::within(Skills::new(session.tasks.clone(), session.capabilities.clone()), session.terms.clone())
                 .can_take(run)
     };

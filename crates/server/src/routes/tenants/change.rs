@@ -39,6 +39,7 @@ pub async fn change(
         two_keys_for_access: change.two_keys_for_access,
         task_workspace: change.task_workspace,
         worker_orchestration: change.worker_orchestration,
+        worker_channel: change.worker_channel,
         evidence_always: change.evidence_always,
         ..ChangeTenant::default()
     };

@@ -3,7 +3,7 @@
 use axum::Json;
 use axum::extract::State;
 use interlock_core::ids::SessionId;
-use interlock_protocol::operations::{HeldStepView, WorkerDetail, limits, path};
+use interlock_protocol::operations::{AssignedRunView, HeldStepView, WorkerDetail, limits, path};
 
 use super::view::{self, OfWorker};
 use crate::api_error::ApiError;
@@ -27,6 +27,7 @@ pub async fn get(
     OfWorker(row): OfWorker,
 ) -> Result<Json<WorkerDetail>, ApiError> {
     let held = state.for_tenant(caller.tenant).held_by(row.id, limits::HELD_MAX).await?;
+    let assigned = state.for_tenant(caller.tenant).assigned_to(row.id, limits::HELD_MAX).await?;
     let worker = view::worker(held.len() as u64, row, state.now());
     let holds = held.into_iter().map(|step| HeldStepView {
         run_id: step.run,
@@ -34,5 +35,10 @@ pub async fn get(
         attempt: step.attempt,
         since: step.claimed_at,
     });
-    Ok(Json(WorkerDetail { worker, holds: holds.collect() }))
+    let assigned = assigned.into_iter().map(|row| AssignedRunView {
+        run_id: row.run,
+        state: row.state,
+        since: row.acked_at.unwrap_or(row.offered_at),
+    });
+    Ok(Json(WorkerDetail { worker, holds: holds.collect(), assigned: assigned.collect() }))
 }

@@ -200,6 +200,33 @@ async fn overspent(api: &Api) -> Seen {
     error_of(api, &run).await
 }
 
+/// A run for one worker as a whole.
+async fn shares_a_directory(api: &Api) -> String {
+    let source =
+        "name: shares\nprofile: dev-flex\nsteps: [{ id: a, run: [/usr/bin/true], effect: read, workdir: run }]\n";
+    api.post("/workflows", json!({ "source": source })).await.ok();
+    api.post("/runs", json!({ "workflow": "shares" })).await.text("run_id")
+}
+
+async fn unassigned(api: &Api) -> Seen {
+    let run = shares_a_directory(api).await;
+    error_of(api, &run).await
+}
+
+async fn refused_by_its_only_worker(api: &Api) -> Seen {
+    let run = shares_a_directory(api).await;
+    let capabilities = json!(["effects", "workdir", "command:dev-flex"]);
+    let hello = json!({ "worker": "w", "queues": ["default"], "slots": 1, "capabilities": capabilities });
+    let session = api.post("/agent/register", hello).await.text("session");
+    let polled = api.post("/agent/poll", json!({ "session": session, "max": 1, "wait_ms": 5000 })).await.ok();
+    let mut answer = json!({ "answer": { "status": "refused", "check": "commands", "why": "not on my list" } });
+    for field in ["tenant", "run", "epoch", "number"] {
+        answer[field] = polled["offers"][0][field].clone();
+    }
+    api.post(&format!("/agent/{session}/assignments"), answer).await;
+    error_of(api, &run).await
+}
+
 async fn unrendered(api: &Api) -> Seen {
     let source =
         "name: unrendered\ninputs: { n: { type: integer } }\nsteps:\n  - id: a\n    transform: ${{ 1 / inputs.n }}\n";
@@ -246,6 +273,8 @@ table! { TABLE:
     "TASK_UNKNOWN" => |api| of_another_workers_task(api).await,
     "STEP_TIMEOUT" => |api| hangs(api).await,
     "LEASE_EXPIRED" => |api| lost(api).await,
+    "ASSIGNMENT_FAILED" => |api| unassigned(api).await,
+    "ASSIGNMENT_ERROR" => |api| refused_by_its_only_worker(api).await,
     "RUN_SPEND_EXHAUSTED" => |api| overspent(api).await,
     "LEASE_TOO_SHORT" => |api| late(api).await,
     "SERVER_UNAVAILABLE" => |api| cut_off(api).await,

@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use interlock_core::ids::SessionId;
 use interlock_protocol::agent::{
-    Complete, Completed, EffectAnswer, EffectIntent, EffectOutcome, Heartbeat, OutputBatch, OutputTaken, Poll, Polled,
-    Registered, Renewed, Unregister, WorkerHello,
+    Complete, Completed, EffectAnswer, EffectIntent, EffectOutcome, Heartbeat, OfferAnswer, OutputBatch, OutputTaken,
+    Poll, Polled, Registered, Renewed, Unregister, WorkerHello,
 };
 use interlock_protocol::transport::{Transport, TransportError};
 use serde::Serialize;
@@ -96,6 +96,10 @@ impl Transport for Routed {
 
     async fn output(&self, session: SessionId, batch: OutputBatch) -> Result<OutputTaken, TransportError> {
         self.call(&format!("/agent/{session}/output"), &batch).await
+    }
+
+    async fn answer_offer(&self, session: SessionId, answer: OfferAnswer) -> Result<(), TransportError> {
+        self.call(&format!("/agent/{session}/assignments"), &answer).await
     }
 
     async fn unregister(&self, session: SessionId) -> Result<(), TransportError> {

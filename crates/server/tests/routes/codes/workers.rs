@@ -51,6 +51,41 @@ async fn effect_in_doubt(api: &Api) -> Answer {
     unsafe_effect(api, &session, &assignment).await
 }
 
+/// Two runs that are about to have the same effect.
+async fn effect_of_another_run(api: &Api) -> Answer {
+    let source = "name: told-once\nsteps:\n- id: say\n  uses: slack.post\n  with: { channel: C1, text: x }\n  \
+                  idempotency: { dedupe: tenant, window: 1h }\n";
+    api.post("/workflows", json!({ "source": source })).await.ok();
+    let hello = json!({ "worker": "w", "queues": ["default"], "slots": 2, "capabilities": ["connector", "effects"] });
+    let session = api.post("/agent/register", hello).await.ok()["session"].as_str().unwrap().to_owned();
+    let path = format!("/agent/{session}/effects");
+    for _ in 0..2 {
+        api.post("/runs", json!({ "workflow": "told-once" })).await.ok();
+    }
+    let (first, second) = (api.poll(&session).await, api.poll(&session).await);
+    api.post(&path, intent(&first, 0, "unsafe")).await.ok();
+    api.post(&path, intent(&second, 0, "unsafe")).await
+}
+
+async fn channel_that_is_switched_off(api: &Api) -> Answer {
+    let tenant = api.get("/me").await.ok()["tenant"].as_str().unwrap().to_owned();
+    api.send("PATCH", &format!("/api/v1/tenants/{tenant}"), json!({ "worker_channel.enabled": false })).await.ok();
+    api.get("/agent/channel").await
+}
+
+/// A run that nobody was offered.
+async fn takes_what_was_not_offered(api: &Api) -> Answer {
+    let run = api.start(json!([task("a")])).await;
+    let session = api.register().await;
+    let assignment = api.poll(&session).await;
+    let mut answer = json!({ "number": 1, "answer": { "status": "acked" } });
+    for field in ["tenant", "epoch"] {
+        answer[field] = assignment[field].clone();
+    }
+    answer["run"] = json!(run);
+    api.post(&format!("/agent/{session}/assignments"), answer).await
+}
+
 async fn session_that_fell_silent(api: &Api) -> Answer {
     let session = api.register().await;
     tokio::time::sleep(Duration::from_mins(2)).await;
@@ -68,10 +103,13 @@ table! { TABLE:
     "CERTIFICATE_REQUIRED" => |api| api.post("/agent/renew", json!({ "request": "x" })).await,
     "WORKER_NOT_FOUND" => |api| api.get("/workers/nobody").await,
     "STEP_STALE_ATTEMPT" => |api| report(api, |assignment| assignment["attempt"] = json!(7)).await,
+    "ASSIGNMENT_OVER" => |api| takes_what_was_not_offered(api).await,
     "STORE_EPOCH_STALE" => |api| report(api, |assignment| assignment["epoch"] = json!(99)).await,
     "RUN_CANCELING" => |api| effect_of_a_canceled_run(api).await,
     "RUN_WRITES_EXHAUSTED" => |api| one_write_too_many(api).await,
     "EFFECT_RECORDED" => |api| effect_in_doubt(api).await,
+    "EFFECT_ELSEWHERE" => |api| effect_of_another_run(api).await,
+    "CHANNEL_DISABLED" => |api| channel_that_is_switched_off(api).await,
 }
 
 table! { WAITING:

@@ -169,14 +169,22 @@ pub fn body(line: &Line, own: &Things) -> Value {
         "/agent/heartbeat" => json!({
             "session": own.session,
             "held": [{ "tenant": own.tenant, "run": own.run, "position": 1, "attempt": 1 }],
+            "keeps": [{ "tenant": own.tenant, "run": own.run }],
         }),
         "/agent/poll" => json!({ "session": own.session, "max": 1, "wait_ms": 0 }),
         "/agent/unregister" => json!({ "session": own.session }),
         "/agent/{session}/complete-step" => with(json!({ "outcome": { "status": "completed", "output": 1 } })),
         "/agent/{session}/effects" => with(json!({ "template": "t", "number": 0, "effect": "keyed", "request": 1 })),
         "/agent/{session}/outcomes" => with(json!({ "receipt": receipt, "happened": true, "response": 1 })),
+        "/agent/{session}/assignments" => json!({
+            "tenant": own.tenant, "run": own.run, "epoch": 1, "number": 1, "answer": { "status": "acked" },
+        }),
         "/agent/{session}/output" => with(json!({ "chunks": [{ "seq": 1, "stream": "stdout", "text": "x" }] })),
-        "/runs/{run}/cancel" | "/runs/{run}/pause" | "/runs/{run}/skip" | "/runs/{run}/rollback" => {
+        "/runs/{run}/cancel"
+        | "/runs/{run}/pause"
+        | "/runs/{run}/skip"
+        | "/runs/{run}/reassign"
+        | "/runs/{run}/rollback" => {
             json!({ "reason": "x" })
         }
         "/runs/{run}/labels" => json!({ "labels": { "team": "x" } }),

@@ -112,6 +112,7 @@ const OWN_WORDS: &[&str] = &[
     "lease_id",
     // Reasons and remarks.
     "reason",
+    "why",
     "notes",
     "comment",
     "description",

@@ -1,14 +1,15 @@
 //! What may guard a step, and how far the run has come with it. Every plan is `first`, `second`, the guards, `act`, `mid`,
 //! a last gate and `end`: `first` is where a director has a say, the last gate is a vote that follows.
 
-use super::super::case::{Answer, pause, retry};
-use super::super::plans::{Tuned, gate, plan, signal, task, transform};
+use super::super::case::{Answer, Case, pause, reassign, retry};
+use super::super::plans::{Tuned, gate, in_workdir, signal, task, transform, under_profile};
 use super::ledger::Policy;
 use super::people::{Caller, Directive, ballot};
 use super::play::Play;
 use super::verb::{change_input, resolve};
 use crate::decide::Command;
 use crate::machine::step::Resolution;
+use crate::plan::rules::Workdir;
 use crate::plan::{OnDenial, OnFailure, StepSpec, Work};
 use crate::run::change::Context;
 use crate::state::{Control, EffectClass, Initiator};
@@ -39,14 +40,24 @@ fn acting(key: &str) -> StepSpec {
 
 /// A run that has come to its guards, with a director's directive behind it where there is one.
 fn begin(before: Option<Directive>, guards: Vec<StepSpec>, policy: impl FnOnce(u32) -> Policy) -> Play {
+    begin_with(before, guards, policy, acting("act").undoable())
+}
+
+/// The same with another step that acts.
+fn begin_with(
+    before: Option<Directive>,
+    guards: Vec<StepSpec>,
+    policy: impl FnOnce(u32) -> Policy,
+    acts: StepSpec,
+) -> Play {
     let act = GUARDED + guards.len() as u32;
     let mid = task("mid").attempts(1).when_failed(OnFailure::Rollback);
-    let tail = [acting("act").undoable(), mid, two_keys("last"), task("end")];
+    let tail = [acts, mid, two_keys("last"), task("end")];
     let mut steps: Vec<_> = [acting("first"), task("second")].into_iter().chain(guards).chain(tail).collect();
     for step in &mut steps {
         step.on_failure.get_or_insert(OnFailure::Pause);
     }
-    let mut play = Play::new(plan(steps), policy(act));
+    let mut play = Play::new(under_profile(steps), policy(act));
     play.case.answers.insert(GUARDED + 2, Answer::ConditionFalse);
     let by = |directive| Caller::Director(directive).context(Initiator::Operator);
     match before {
@@ -113,7 +124,7 @@ fn of(
 /// Situations of one kind of guard.
 pub type Family = fn(Option<Directive>) -> Vec<Situation>;
 
-pub const FAMILIES: &[Family] = &[ungated, gated, chained, by_policy, by_both, undoing];
+pub const FAMILIES: &[Family] = &[ungated, gated, chained, by_policy, by_both, undoing, assigned];
 
 /// The situations of these families; those in which the run is active also with a pause.
 pub fn situations(families: &[Family], before: Option<Directive>) -> Vec<Situation> {
@@ -277,6 +288,27 @@ fn by_both(before: Option<Directive>) -> Vec<Situation> {
         ],
     ));
     all
+}
+
+/// `act` is for a worker that has the run as a whole, and that is lost.
+fn assigned(before: Option<Directive>) -> Vec<Situation> {
+    fn lost(play: &mut Play) -> &mut Play {
+        play.approved().claim().work(Case::lease_expired)
+    }
+    let ways: [(&str, Goes); 5] = [
+        ("worker sought", Play::approved),
+        ("worker lost in a command", lost),
+        ("worker lost in a command, reassign asked", |play| lost(play).directed(reassign())),
+        ("worker lost in a command, reassign rejected", |play| lost(play).directed(reassign()).rejected()),
+        ("worker lost in an effect", |play| play.approved().doubt()),
+    ];
+    let situation = |(name, goes): &(&str, Goes)| {
+        let acts = in_workdir("act", Workdir::Run).effect(EffectClass::Unsafe).attempts(1).undoable();
+        let mut play = begin_with(before, vec![two_keys("one")], |_| Policy::AllowsAll, acts);
+        goes(&mut play);
+        Situation { name: (*name).to_owned(), play }
+    };
+    ways.iter().map(situation).collect()
 }
 
 /// `act` was done, `mid` has failed, and `act` is being undone.

@@ -103,6 +103,13 @@ impl Play {
         if self.broken.is_none() {
             self.case.until_eligible();
         }
+        if self.broken.is_none() && self.case.run.seeks_worker() {
+            self.work(|_| Command::OfferRun { session: session(1), worker: "w1".into() });
+            self.work(|case| {
+                let number = case.run.notes.assignment.as_ref().unwrap().number;
+                Command::AckRun { session: session(1), number }
+            });
+        }
         self.work(|case| case.claim_at(session(1), case.now))
     }
 

@@ -1,6 +1,6 @@
 //! What a caller can say to a run.
 
-use super::super::case::{Case, cancel, json, pause, retry, roll_back};
+use super::super::case::{Case, cancel, json, pause, reassign, retry, roll_back};
 use super::people::Caller;
 use crate::decide::Command;
 use crate::machine::step::Resolution;
@@ -12,6 +12,7 @@ pub enum Verb {
     Skip,
     Retry,
     RetryChanged,
+    Reassign,
     RestartFrom(u32),
     Happened,
     HappenedWithOutput,
@@ -26,10 +27,11 @@ pub enum Verb {
     Reject,
 }
 
-const FIXED: [Verb; 14] = [
+const FIXED: [Verb; 15] = [
     Verb::Skip,
     Verb::Retry,
     Verb::RetryChanged,
+    Verb::Reassign,
     Verb::Happened,
     Verb::HappenedWithOutput,
     Verb::DidNotHappen,
@@ -58,6 +60,7 @@ impl Verb {
             Self::Skip => Command::Skip { reason: "done by hand".into(), voter: caller.voter().map(Box::new) },
             Self::Retry => retry(),
             Self::RetryChanged => change_input(),
+            Self::Reassign => reassign(),
             Self::RestartFrom(position) => Command::RestartFrom { position },
             Self::Happened => resolve(case, Resolution::Happened, false),
             Self::HappenedWithOutput => resolve(case, Resolution::Happened, true),

@@ -1,0 +1,355 @@
+//! Finding a worker for a run whose commands share a directory: offered, taken or refused, lost, given up. An attempt is one
+//! offer, or a time in which nobody was there to be asked; after the last one the run fails, with the reason of each worker.
+
+use super::draft::Draft;
+use super::{control, lost};
+use crate::ids::SessionId;
+use crate::limits;
+use crate::machine::assignment::{AssignmentEvent, next};
+use crate::plan::retry::{ErrorClass, StepError};
+use crate::rejection::Rejection;
+use crate::run::Phase;
+use crate::run::assignment::{AssignedSession, AssignmentFailure, AssignmentRecord, AssignmentTimes, RunAssignment};
+use crate::run::change::SideWrite;
+use crate::run::event::Event;
+use crate::state::{AssignmentState, Control, PreflightCheck, Reason, RunState, StepState};
+use crate::text::visible::visible;
+use crate::time::{Millis, Timestamp};
+
+/// The answer of a worker whose check has failed.
+pub(super) struct Refusal {
+    pub check: PreflightCheck,
+    pub why: String,
+}
+
+fn assignment<'a>(draft: &'a Draft<'_>) -> Option<&'a RunAssignment> {
+    draft.notes().assignment.as_deref()
+}
+
+fn change<'a>(draft: &'a mut Draft<'_>) -> &'a mut RunAssignment {
+    draft.notes_mut().assignment.get_or_insert_default()
+}
+
+fn times(draft: &Draft<'_>) -> AssignmentTimes {
+    draft.times.as_deref().copied().unwrap_or_default()
+}
+
+fn is_for_one(draft: &Draft<'_>) -> bool {
+    draft.spec(draft.position).rules.workdir.is_some()
+}
+
+/// Whether the step that the run stands at waits for a worker to be found.
+pub(super) fn seeks(draft: &Draft<'_>) -> bool {
+    let is_taken = assignment(draft).is_some_and(|assignment| assignment.acked().is_some());
+    is_for_one(draft)
+        && draft.control == Control::Active
+        && matches!(draft.current().phase, Phase::Ready { .. })
+        && !is_taken
+}
+
+/// Whether a worker may have the step: it is for anybody, or this session has taken the run.
+pub(super) fn is_for(draft: &Draft<'_>, session: SessionId) -> bool {
+    let has_taken = |assignment: &RunAssignment| assignment.acked().is_some_and(|with| with.session == session);
+    !is_for_one(draft) || assignment(draft).is_some_and(has_taken)
+}
+
+/// Asks a worker whether it could run the commands of the run.
+pub(super) fn offer(draft: &mut Draft<'_>, session: SessionId, worker: String) -> Result<(), Rejection> {
+    let now = draft.now();
+    let is_due = matches!(draft.current().phase, Phase::Ready { eligible_at, .. } if eligible_at <= now);
+    let is_asked = assignment(draft).is_some_and(|known| known.with.is_some() || known.was_refused_by(session));
+    if !seeks(draft) || !is_due || is_asked {
+        return Err(Rejection::NotClaimable { run: draft.run.id, control: draft.control });
+    }
+    let ack_by = now + times(draft).ack;
+    let assignment = change(draft);
+    assignment.number += 1;
+    assignment.search_until = None;
+    let with = AssignedSession { session, worker: worker.clone(), offered_at: now, ack_by, acked_at: None };
+    let (attempt, record) = (assignment.number, record(assignment.number, &with));
+    assignment.with = Some(with);
+    draft.emit(Event::RunOffered { session, worker, attempt, ack_by });
+    draft.side.push(SideWrite::PutAssignment(Box::new(record)));
+    Ok(())
+}
+
+/// The worker's checks have passed: the run is its own.
+pub(super) fn ack(draft: &mut Draft<'_>, session: SessionId, number: u32) -> Result<(), Rejection> {
+    let now = draft.now();
+    let mut with = answered(draft, session, number)?;
+    with.acked_at = Some(now);
+    let (worker, mut record) = (with.worker.clone(), record(number, &with));
+    record.state = arrow(AssignmentState::Offered, AssignmentEvent::Acked);
+    let assignment = change(draft);
+    assignment.with = Some(with);
+    assignment.failures.clear();
+    be_had_at(draft, now);
+    draft.emit(Event::RunAssigned { session, worker, attempt: number });
+    draft.side.push(SideWrite::PutAssignment(Box::new(record)));
+    Ok(())
+}
+
+/// A check of the worker has failed: the next one is asked at once.
+pub(super) fn refuse(
+    draft: &mut Draft<'_>,
+    session: SessionId,
+    number: u32,
+    refusal: Refusal,
+) -> Result<(), Rejection> {
+    control::check_reason(&refusal.why)?;
+    answered(draft, session, number)?;
+    let Refusal { check, why } = refusal;
+    end(draft, AssignmentEvent::Refused, Some(check), visible(&why).to_string());
+    next_attempt(draft, Millis::ZERO)
+}
+
+/// The offer that is being answered: of this session, of this number, and in time.
+fn answered(draft: &Draft<'_>, session: SessionId, number: u32) -> Result<AssignedSession, Rejection> {
+    let known = assignment(draft).filter(|known| known.number == number);
+    let offered = known.and_then(RunAssignment::offered).filter(|with| with.session == session);
+    offered
+        .filter(|with| draft.now() < with.ack_by)
+        .cloned()
+        .ok_or(Rejection::AssignmentOver { run: draft.run.id, number })
+}
+
+/// The session is over that the run was offered to, or that had it. A step that it runs is for [`step_lost`].
+pub(super) fn session_lost(draft: &mut Draft<'_>, session: SessionId, why: &str) -> Result<(), Rejection> {
+    let held = assignment(draft).and_then(|known| known.with.clone()).filter(|with| with.session == session);
+    let Some(with) = held.filter(|_| draft.current().session() != Some(session)) else {
+        let number = assignment(draft).map_or(0, |known| known.number);
+        return Err(Rejection::AssignmentOver { run: draft.run.id, number });
+    };
+    end(draft, AssignmentEvent::Lost, None, why.to_owned());
+    if with.acked_at.is_some() {
+        // It had the run. That is no failed attempt to find one.
+        change(draft).failures.clear();
+        be_had_at(draft, draft.now());
+        return Ok(());
+    }
+    next_attempt(draft, Millis::ZERO)
+}
+
+/// The worker was lost while it ran a step of the run: the directory is gone, and what the command has done in it nobody knows.
+pub(super) fn step_lost(draft: &mut Draft<'_>, position: u32) -> bool {
+    let session = draft.step(position).session();
+    let has_it = assignment(draft).and_then(RunAssignment::acked).is_some_and(|with| Some(with.session) == session);
+    if draft.spec(position).rules.workdir.is_none() || !has_it {
+        return false;
+    }
+    end(draft, AssignmentEvent::Lost, None, "the worker was lost while it ran a step".to_owned());
+    let known = change(draft);
+    known.failures.clear();
+    known.lost_in_step = true;
+    true
+}
+
+/// Whether a clock of the assignment has run out.
+pub(super) fn is_due(draft: &Draft<'_>) -> bool {
+    assignment(draft).and_then(RunAssignment::wake_at).is_some_and(|at| at <= draft.now())
+}
+
+/// Carries out what has become due.
+pub(super) fn tick(draft: &mut Draft<'_>) -> Result<(), Rejection> {
+    let now = draft.now();
+    let is_over = |at: Option<Timestamp>| at.is_some_and(|at| at <= now);
+    let Some(known) = assignment(draft).cloned() else { return Ok(()) };
+    if is_over(known.offered().map(|with| with.ack_by)) {
+        let why = format!("it did not answer within {} ms", times(draft).ack.0);
+        end(draft, AssignmentEvent::Expired, None, why);
+        let pause = times(draft).backoff[attempts(&known).min(limits::ASSIGNMENT_ATTEMPTS_MAX - 1)];
+        return next_attempt(draft, pause);
+    }
+    if is_over(known.kept_until) {
+        let why = format!("the run has waited for {} ms; what its directory held is gone", times(draft).kept.0);
+        end(draft, AssignmentEvent::Released, None, why);
+        change(draft).failures.clear();
+        return Ok(());
+    }
+    nobody_came(draft)
+}
+
+fn attempts(known: &RunAssignment) -> usize {
+    known.failures.len()
+}
+
+/// Nobody was there to be asked, or everybody was busy. The latter costs no attempt: somebody will be free.
+fn nobody_came(draft: &mut Draft<'_>) -> Result<(), Rejection> {
+    let (now, busy) = (draft.now(), draft.assignable);
+    let attempt = assignment(draft).map_or(0, |known| known.number);
+    let why = match busy {
+        0 => "no worker is connected that may take the run: capabilities, environment, segment and queue count"
+            .to_owned(),
+        busy => format!("{busy} connected workers could take the run, and none of them has asked for work"),
+    };
+    draft.emit(Event::RunUnassigned {
+        session: None,
+        worker: None,
+        attempt,
+        status: None,
+        check: None,
+        why: why.clone(),
+    });
+    if busy > 0 {
+        change(draft).search_until = Some(now + BUSY_LOOK);
+        return Ok(());
+    }
+    let failure = AssignmentFailure { worker: None, session: None, check: None, why, at: now };
+    change(draft).failures.push(failure);
+    next_attempt(draft, Millis::ZERO)
+}
+
+/// How often a run that waits for busy workers says so.
+const BUSY_LOOK: Millis = Millis::from_mins(1);
+
+/// The next attempt begins after a pause; after the last one the run fails.
+fn next_attempt(draft: &mut Draft<'_>, pause: Millis) -> Result<(), Rejection> {
+    let begins_at = draft.now() + pause;
+    let known = change(draft);
+    known.search_until = None;
+    if attempts(known) < limits::ASSIGNMENT_ATTEMPTS_MAX {
+        be_had_at(draft, begins_at);
+        return Ok(());
+    }
+    if !seeks(draft) {
+        // It is stopped: whoever lets it go on begins anew.
+        change(draft).failures.clear();
+        return Ok(());
+    }
+    let failures = change(draft).failures.clone();
+    let is_checked = failures.iter().any(|failure| failure.check.is_some());
+    let (reason, code) = if is_checked {
+        (Reason::AssignmentError, "ASSIGNMENT_ERROR")
+    } else {
+        (Reason::FailedAssignment, "ASSIGNMENT_FAILED")
+    };
+    let told: Vec<String> = failures.iter().map(ToString::to_string).collect();
+    let message = format!("no worker has taken the run: {}", told.join("; "));
+    lost::fail_run(draft, reason, StepError::new(ErrorClass::Unavailable, code, message))
+}
+
+/// The step that waits for a worker can be had from then on.
+fn be_had_at(draft: &mut Draft<'_>, at: Timestamp) {
+    let position = draft.position;
+    if is_for_one(draft)
+        && let Phase::Ready { eligible_at, .. } = &mut draft.step_mut(position).phase
+    {
+        *eligible_at = at;
+    }
+}
+
+/// Ends the offer or the assignment that stands, with its row and its event.
+fn end(draft: &mut Draft<'_>, event: AssignmentEvent, check: Option<PreflightCheck>, why: String) {
+    let now = draft.now();
+    let known = change(draft);
+    let Some(with) = known.with.take() else { return };
+    known.kept_until = None;
+    let (attempt, state) = (known.number, arrow(with.state(), event));
+    let (session, worker) = (Some(with.session), Some(with.worker.clone()));
+    if with.acked_at.is_none() {
+        let failure = AssignmentFailure { worker: worker.clone(), session, check, why: why.clone(), at: now };
+        known.failures.push(failure);
+    }
+    let record =
+        AssignmentRecord { state, ended_at: Some(now), check, reason: Some(why.clone()), ..record(attempt, &with) };
+    draft.side.push(SideWrite::PutAssignment(Box::new(record)));
+    draft.emit(Event::RunUnassigned { session, worker, attempt, status: Some(state), check, why });
+}
+
+/// The arrow's end. Every caller has looked at where it begins.
+fn arrow(from: AssignmentState, event: AssignmentEvent) -> AssignmentState {
+    next(from, event).expect("an assignment goes along its arrows")
+}
+
+fn record(number: u32, with: &AssignedSession) -> AssignmentRecord {
+    AssignmentRecord {
+        number,
+        session: with.session,
+        worker: with.worker.clone(),
+        state: with.state(),
+        offered_at: with.offered_at,
+        acked_at: with.acked_at,
+        ended_at: None,
+        check: None,
+        reason: None,
+    }
+}
+
+/// A person has another worker looked for: after one was lost in a command, after nobody was found, or while somebody is being
+/// looked for. What an approval guards is not run again without one.
+pub(super) fn reassign(draft: &mut Draft<'_>, reason: &str) -> Result<(), Rejection> {
+    control::check_reason(reason)?;
+    if reason.trim().is_empty() {
+        return Err(Rejection::InvalidInput { what: "reassigning a run needs a reason".into() });
+    }
+    let refused = Rejection::InvalidRunState { run: draft.run.id, state: draft.run.state, verb: "reassign" };
+    let Some(known) = assignment(draft).filter(|_| is_for_one(draft)) else { return Err(refused) };
+    let is_unassigned = matches!(draft.reason, Some(Reason::FailedAssignment | Reason::AssignmentError));
+    let has_stopped = draft.control == Control::Paused && draft.current().state() == StepState::Failed;
+    if has_stopped && (known.lost_in_step || is_unassigned) {
+        begin_anew(draft);
+        return control::retry(draft, None);
+    }
+    if seeks(draft) && known.with.is_none() {
+        begin_anew(draft);
+        be_had_at(draft, draft.now());
+        draft.emit(Event::StepReady { step: draft.position, why: "reassign".into(), signal: None });
+        return Ok(());
+    }
+    Err(refused)
+}
+
+fn begin_anew(draft: &mut Draft<'_>) {
+    let known = change(draft);
+    (known.search_until, known.lost_in_step) = (None, false);
+    known.failures.clear();
+}
+
+/// What follows from where the run stands now: a search begins or ends, a wait is timed, an end lets the worker go.
+pub(super) fn settle(draft: &mut Draft<'_>, state: RunState) {
+    let known = assignment(draft);
+    if known.is_none() && !is_for_one(draft) {
+        return;
+    }
+    if state.is_terminal() {
+        if known.is_some_and(|known| known.with.is_some()) {
+            let_go(draft);
+        }
+        return;
+    }
+    let known = known.cloned().unwrap_or_default();
+    let mut settled = known.clone();
+    if seeks(draft) && settled.with.is_none() {
+        if settled.search_until.is_none() {
+            if attempts(&settled) >= limits::ASSIGNMENT_ATTEMPTS_MAX {
+                settled.failures.clear();
+            }
+            let from = match draft.current().phase {
+                Phase::Ready { eligible_at, .. } => eligible_at.max(draft.now()),
+                _ => draft.now(),
+            };
+            settled.search_until = Some(from + times(draft).backoff[attempts(&settled)]);
+        }
+        settled.lost_in_step = false;
+    } else {
+        settled.search_until = None;
+        settled.lost_in_step &= draft.current().state() == StepState::Failed;
+    }
+    let waits = matches!(state, RunState::WaitingApproval | RunState::WaitingSignal | RunState::Paused);
+    let gives_up = waits && settled.acked().is_some() && !draft.run.plan.keeps_workdir();
+    settled.kept_until = if gives_up { settled.kept_until.or(Some(draft.now() + times(draft).kept)) } else { None };
+    if settled != known {
+        *change(draft) = settled;
+    }
+}
+
+/// The run has ended: its worker is told with its next heartbeat.
+fn let_go(draft: &mut Draft<'_>) {
+    let now = draft.now();
+    let known = change(draft);
+    let Some(with) = known.with.take() else { return };
+    (known.search_until, known.kept_until) = (None, None);
+    let state = arrow(with.state(), AssignmentEvent::Released);
+    let record = AssignmentRecord { state, ended_at: Some(now), ..record(known.number, &with) };
+    draft.side.push(SideWrite::PutAssignment(Box::new(record)));
+}

@@ -1,0 +1,269 @@
+//! Runs whose commands share a directory: one worker has the run as a whole.
+
+use super::case::{Case, cancel, pause, reassign, retry, session};
+use super::plans::{Tuned as _, gate, in_workdir, signal, task, under_profile};
+use crate::decide::Command;
+use crate::limits::{ASSIGNMENT_ACK, ASSIGNMENT_BACKOFF, ASSIGNMENT_KEPT};
+use crate::plan::rules::Workdir;
+use crate::plan::{OnDenial, OnFailure, Plan};
+use crate::rejection::Rejection;
+use crate::run::assignment::{AssignmentRecord, RunAssignment};
+use crate::run::change::SideWrite;
+use crate::run::why::{Cause, Remedy, Surroundings, why};
+use crate::state::{AssignmentState, Control, Detail, EffectClass, PreflightCheck, Reason, RunState, StepState};
+use crate::time::Millis;
+use crate::work::offer::RunOffer;
+
+fn two_commands() -> Plan {
+    under_profile(vec![in_workdir("write", Workdir::Run), in_workdir("read", Workdir::Run)])
+}
+
+impl Case {
+    fn known(&self) -> RunAssignment {
+        self.run.notes.assignment.as_deref().cloned().unwrap_or_default()
+    }
+
+    #[track_caller]
+    fn offer(&mut self, number: u128) -> &mut Self {
+        self.until_eligible().tell(Command::OfferRun { session: session(number), worker: format!("w{number}") })
+    }
+
+    fn ack(&self, number: u128) -> Command {
+        Command::AckRun { session: session(number), number: self.known().number }
+    }
+
+    fn refusal(&self, number: u128, check: PreflightCheck) -> Command {
+        let why = "it is not on my list".into();
+        Command::RefuseRun { session: session(number), number: self.known().number, check, why }
+    }
+
+    #[track_caller]
+    fn assign(&mut self, number: u128) -> &mut Self {
+        self.offer(number).tells(|case| case.ack(number))
+    }
+
+    #[track_caller]
+    fn tick(&mut self) -> &mut Self {
+        self.until_wake().tell(Command::Tick)
+    }
+
+    fn records(&self) -> Vec<AssignmentRecord> {
+        let of = |side: &SideWrite| match side {
+            SideWrite::PutAssignment(record) => Some((**record).clone()),
+            _ => None,
+        };
+        self.change.side.iter().filter_map(of).collect()
+    }
+}
+
+fn lost(number: u128) -> Command {
+    Command::AssignmentLost { session: session(number), why: "its session is over".into() }
+}
+
+#[test]
+fn a_run_is_offered_taken_and_let_go_at_its_end() {
+    let mut case = Case::of(two_commands());
+    assert_eq!((case.state(), case.run.detail), (RunState::Pending, Some(Detail::AssigningWorker)));
+    case.offer(1);
+    assert_eq!(case.names(), ["session.offered"]);
+    assert_eq!(case.row().eligible_at, None, "nobody else finds it meanwhile");
+    assert_eq!(case.row().wake_at, Some(case.now + ASSIGNMENT_ACK));
+    assert_eq!(case.run.detail, Some(Detail::AssigningWorker));
+    let offer = RunOffer::of(&case.run, 1).unwrap();
+    assert_eq!((offer.number, offer.commands.len(), offer.profile.as_str()), (1, 2, "dev-flex"));
+    assert!(!case.is_accepted(Command::OfferRun { session: session(2), worker: "w2".into() }));
+    case.tells(|case| case.ack(1));
+    assert_eq!(case.names(), ["session.assigned"]);
+    assert_eq!((case.run.detail, case.run.assigned_session()), (None, Some(session(1))));
+    case.refuse(Command::Claim { session: session(2) });
+    case.claim().complete().claim().complete();
+    assert_eq!(case.state(), RunState::Succeeded);
+    let [record] = &case.records()[..] else { panic!("{:?}", case.change.side) };
+    assert_eq!((record.state, record.ended_at), (AssignmentState::Released, Some(case.now)));
+    assert_eq!(case.known().with, None);
+}
+
+#[test]
+fn only_the_worker_that_was_asked_answers_once_and_in_time() {
+    let mut case = Case::of(two_commands());
+    case.offer(1);
+    let over = |no: Rejection| matches!(no, Rejection::AssignmentOver { .. });
+    assert!(over(case.refuse(Command::AckRun { session: session(2), number: 1 })), "another worker's");
+    assert!(over(case.refuse(Command::AckRun { session: session(1), number: 2 })), "another offer");
+    let mut late = case.clone();
+    late.after(ASSIGNMENT_ACK);
+    assert!(over(late.refuse(late.ack(1))), "too late");
+    case.tells(|case| case.ack(1));
+    assert!(over(case.refuse(case.ack(1))), "twice");
+    assert!(over(case.refuse(case.refusal(1, PreflightCheck::Sandbox))), "after it was taken");
+}
+
+#[test]
+fn one_that_does_not_answer_is_followed_by_others_with_pauses_until_the_run_fails() {
+    let mut case = Case::of(two_commands());
+    for attempt in 0..3 {
+        case.offer(attempt + 1).tick();
+        let known = case.known();
+        assert_eq!(known.with, None);
+        if attempt < 2 {
+            assert_eq!(known.failures.len(), attempt as usize + 1);
+            assert_eq!(case.row().eligible_at, Some(case.now + ASSIGNMENT_BACKOFF[attempt as usize]));
+            assert_eq!(case.names(), ["session.unassigned"]);
+        }
+    }
+    assert_eq!((case.state(), case.run.reason), (RunState::Failed, Some(Reason::FailedAssignment)));
+    let error = case.step(0).last_error.clone().unwrap();
+    assert_eq!(error.code, "ASSIGNMENT_FAILED");
+    for worker in ["w1", "w2", "w3"] {
+        assert!(error.message.contains(worker), "{}", error.message);
+    }
+}
+
+#[test]
+fn nobody_there_costs_an_attempt_and_busy_workers_do_not() {
+    let mut case = Case::of(two_commands());
+    for wait in ASSIGNMENT_BACKOFF {
+        let begins = case.now;
+        case.tick();
+        assert_eq!(case.now, begins + wait);
+    }
+    assert_eq!((case.state(), case.run.reason), (RunState::Failed, Some(Reason::FailedAssignment)));
+}
+
+#[test]
+fn a_failed_check_asks_the_next_worker_at_once_and_names_the_check_in_the_end() {
+    let mut case = Case::of(under_profile(vec![in_workdir("a", Workdir::Run).when_failed(OnFailure::Pause)]));
+    case.offer(1).tells(|case| case.refusal(1, PreflightCheck::Commands));
+    assert_eq!(case.row().eligible_at, Some(case.now));
+    assert!(!case.is_accepted(Command::OfferRun { session: session(1), worker: "w1".into() }), "it has said no");
+    case.offer(2).tells(|case| case.refusal(2, PreflightCheck::Credentials));
+    let explained = why(&case.run, case.now, Surroundings { workers: Some(0), ..Surroundings::default() });
+    let [Cause::Assigning { failures, attempts_max: 3, .. }] = &explained.because[..] else { panic!("{explained:?}") };
+    assert_eq!(failures[0].to_string(), "w1: commands: it is not on my list");
+    assert_eq!(explained.next, [Remedy::StartWorker, Remedy::Cancel]);
+    case.offer(3).tells(|case| case.refusal(3, PreflightCheck::Workdir));
+    assert_eq!((case.state(), case.run.reason), (RunState::Paused, Some(Reason::AssignmentError)));
+    assert!(case.step(0).last_error.as_ref().unwrap().message.contains("w2: credentials: "));
+    let explained = why(&case.run, case.now, Surroundings::default());
+    assert!(explained.next.contains(&Remedy::Reassign), "{explained:?}");
+    assert!(explained.because.iter().any(|cause| matches!(cause, Cause::Assigning { .. })));
+    case.tell(reassign());
+    assert_eq!((case.run.control, case.run.detail), (Control::Active, Some(Detail::AssigningWorker)));
+    assert_eq!(case.known().failures, []);
+    case.assign(1).claim().complete();
+    assert_eq!(case.state(), RunState::Succeeded);
+}
+
+#[test]
+fn a_worker_lost_between_steps_loses_the_run_and_another_is_looked_for() {
+    let mut case = Case::of(two_commands());
+    case.assign(1).claim().complete();
+    case.tell(lost(1));
+    assert_eq!(case.names(), ["session.unassigned"]);
+    assert_eq!(case.records()[0].state, AssignmentState::Lost);
+    assert_eq!((case.state(), case.run.detail), (RunState::Running, Some(Detail::AssigningWorker)));
+    case.refuse(Command::Claim { session: session(1) });
+    case.assign(2).until_eligible();
+    case.tell(Command::Claim { session: session(2) }).complete();
+    assert_eq!(case.state(), RunState::Succeeded);
+}
+
+#[test]
+fn a_worker_lost_in_a_command_stops_the_run_until_somebody_reassigns_it() {
+    let step = in_workdir("a", Workdir::Run).effect(EffectClass::Idempotent).attempts(5);
+    let mut case = Case::of(under_profile(vec![step]));
+    case.assign(1).claim();
+    assert!(matches!(case.refuse(lost(1)), Rejection::AssignmentOver { .. }), "the lease of the step comes first");
+    case.tells(Case::lease_expired);
+    assert_eq!((case.state(), case.step(0).state()), (RunState::Paused, StepState::Failed));
+    assert!(matches!(case.refuse(Command::Resume), Rejection::DirectiveDue { .. }));
+    let explained = why(&case.run, case.now, Surroundings::default());
+    assert!(explained.because.iter().any(|cause| matches!(cause, Cause::WorkerLost { .. })), "{explained:?}");
+    assert_eq!(explained.next.first(), Some(&Remedy::Reassign));
+    case.refuse(Command::Reassign { reason: " ".into() });
+    case.tell(reassign());
+    assert!(!case.known().lost_in_step);
+    case.assign(2).until_eligible();
+    case.tell(Command::Claim { session: session(2) }).complete();
+    assert_eq!(case.state(), RunState::Succeeded);
+}
+
+#[test]
+fn an_open_effect_of_a_lost_worker_stays_in_doubt() {
+    let mut case = Case::of(under_profile(vec![in_workdir("a", Workdir::Run)]));
+    case.assign(1).claim().tells(|case| case.intent(EffectClass::Unsafe)).tells(Case::lease_expired);
+    assert_eq!((case.state(), case.step(0).state()), (RunState::Paused, StepState::InDoubt));
+    assert_eq!(case.known().with, None);
+    case.refuse(reassign());
+}
+
+#[test]
+fn a_run_that_waits_gives_its_worker_up_unless_it_keeps_it() {
+    let steps = |rule| under_profile(vec![in_workdir("a", rule), signal("w", None), in_workdir("b", rule)]);
+    let mut case = Case::of(steps(Workdir::Run));
+    case.assign(1).claim().complete();
+    assert_eq!(case.row().wake_at, Some(case.now + ASSIGNMENT_KEPT));
+    case.tick();
+    assert_eq!(case.records()[0].state, AssignmentState::Released);
+    case.tells(|case| case.wake("1"));
+    assert_eq!(case.run.detail, Some(Detail::AssigningWorker));
+    let mut kept = Case::of(steps(Workdir::Keep));
+    kept.assign(1).claim().complete();
+    assert_eq!(kept.row().wake_at, None);
+    kept.after(ASSIGNMENT_KEPT).tells(|case| case.wake("1"));
+    assert_eq!((kept.run.assigned_session(), kept.run.detail), (Some(session(1)), None));
+    // A short wait costs nothing either.
+    let mut short = Case::of(steps(Workdir::Run));
+    short.assign(1).claim().complete().after(Millis(10)).tells(|case| case.wake("1"));
+    assert_eq!((short.run.assigned_session(), short.row().wake_at), (Some(session(1)), None));
+}
+
+#[test]
+fn a_reassign_passes_the_guard_of_a_gate() {
+    let mut case = Case::of(under_profile(vec![gate("ok", OnDenial::Pause), in_workdir("a", Workdir::Run)]));
+    case.tells(|case| case.vote("bob", true));
+    case.assign(1).claim().tells(Case::lease_expired).tell(reassign());
+    assert_eq!(case.state(), RunState::WaitingApproval, "the people who let it happen are asked again");
+    case.refuse(reassign());
+    case.tells(|case| case.vote("bob", true));
+    assert_eq!(case.run.detail, Some(Detail::AssigningWorker));
+}
+
+#[test]
+fn reassign_is_for_runs_that_need_a_worker() {
+    case_of_task_refuses();
+    let mut case = Case::of(two_commands());
+    case.offer(1).tick().tell(reassign());
+    assert_eq!((case.known().failures, case.row().eligible_at), (vec![], Some(case.now)), "it begins anew, at once");
+    case.assign(1);
+    case.refuse(reassign());
+    case.claim();
+    case.refuse(reassign());
+}
+
+fn case_of_task_refuses() {
+    let mut case = Case::of(under_profile(vec![task("t")]));
+    case.refuse(reassign());
+    case.claim().tells(Case::lease_expired);
+    case.refuse(reassign());
+}
+
+#[test]
+fn what_ends_or_stops_a_run_ends_its_search() {
+    let mut case = Case::of(two_commands());
+    case.offer(1).tell(pause());
+    assert_eq!(case.row().wake_at, Some(case.now + ASSIGNMENT_ACK), "the worker is still asked");
+    case.tick();
+    assert_eq!(case.row().wake_at, None, "a paused run looks for nobody");
+    case.tell(Command::Resume);
+    assert!(case.row().wake_at.is_some());
+    case.offer(2).tell(cancel(false));
+    assert_eq!(case.records()[0].state, AssignmentState::Released);
+    assert_eq!(case.state(), RunState::Canceled);
+    let mut failed = Case::of(two_commands());
+    failed.assign(1).claim().dies();
+    assert_eq!((failed.state(), failed.records()[0].state), (RunState::Failed, AssignmentState::Released));
+    let mut again = Case::of(under_profile(vec![in_workdir("a", Workdir::Run).when_failed(OnFailure::Pause)]));
+    again.assign(1).claim().dies().tell(retry());
+    assert_eq!(again.run.assigned_session(), Some(session(1)), "it keeps its worker and its directory");
+}

@@ -1,0 +1,141 @@
+//! Runs that one worker has as a whole: what workers answer to an offer, what they keep, and who loses what.
+
+use std::collections::HashSet;
+use std::ops::ControlFlow;
+
+use interlock_core::decide::Command;
+use interlock_core::ids::{RunId, SessionId, TenantId};
+use interlock_core::rejection::Rejection;
+use interlock_core::run::Run;
+use interlock_core::run::change::Context;
+use interlock_core::run::why::Heartbeat;
+use interlock_core::state::WorkerState;
+use interlock_core::work::offer::{OfferAnswer, OfferVerdict, RunOffer, RunRef};
+use interlock_store::LiveAssignment;
+
+use crate::Engine;
+use crate::commands::Standing;
+use crate::dispatch::session::SessionInfo;
+use crate::error::EngineError;
+use crate::parts::{Runs, Workers};
+
+/// Runs that one session is asked about with a heartbeat.
+const ASSIGNMENTS_MAX: usize = 1_000;
+
+impl Workers {
+    /// The runs that a session is asked to take. Its poll has answered with nothing, so that they go out at once.
+    pub fn take_run_offers(&self, session: SessionId) -> Vec<RunOffer> {
+        self.0.0.dispatch.take_run_offers(session)
+    }
+
+    /// A worker takes a run that it was offered, or says why it cannot. A repeat of the first is harmless.
+    pub async fn answer_offer(&self, session: SessionId, answer: OfferAnswer) -> Result<(), EngineError> {
+        let OfferAnswer { tenant, run, epoch, number, answer } = answer;
+        if epoch != self.0.0.epoch {
+            return Err(EngineError::StaleEpoch);
+        }
+        let info = self.session(session).await?;
+        if info.tenant.is_some_and(|only| only != tenant) {
+            return Err(Rejection::UnknownRun { run }.into());
+        }
+        self.0
+            .execute(
+                tenant,
+                run,
+                Context::SYSTEM,
+                |facts| {
+                    if answer == OfferVerdict::Acked && has_acked(facts.run(), session, number) {
+                        return Ok(ControlFlow::Break(()));
+                    }
+                    Ok(ControlFlow::Continue(match answer.clone() {
+                        OfferVerdict::Acked => Command::AckRun { session, number },
+                        OfferVerdict::Refused { check, why } => Command::RefuseRun { session, number, check, why },
+                    }))
+                },
+                |_, _| (),
+            )
+            .await
+    }
+
+    /// Of the runs whose directories a worker keeps, those that are not its own any more.
+    pub async fn over(&self, session: SessionId, kept: &[RunRef]) -> Result<Vec<RunRef>, EngineError> {
+        if kept.is_empty() {
+            return Ok(Vec::new());
+        }
+        let live = self.0.0.store.assignments_of(session, ASSIGNMENTS_MAX).await?;
+        if live.len() >= ASSIGNMENTS_MAX {
+            // Not all of them were read: a directory that is in use must not go.
+            return Ok(Vec::new());
+        }
+        let live: HashSet<RunRef> = live.into_iter().map(|row| RunRef { tenant: row.tenant, run: row.run }).collect();
+        Ok(kept.iter().copied().filter(|at| !live.contains(at)).collect())
+    }
+
+    /// The session is over: what it was offered or had goes to others.
+    pub(crate) async fn lose_assignments(&self, session: SessionId, why: &str) -> Result<(), EngineError> {
+        for row in self.0.0.store.assignments_of(session, ASSIGNMENTS_MAX).await? {
+            self.0.lose_assignment(&row, why).await?;
+        }
+        Ok(())
+    }
+}
+
+impl Runs {
+    /// Has another worker looked for: after one was lost in a command, after nobody was found, or while somebody is looked for.
+    pub async fn reassign(
+        &self,
+        tenant: TenantId,
+        run: RunId,
+        reason: String,
+        by: Context,
+    ) -> Result<Standing, EngineError> {
+        self.direct(tenant, run, by, Command::Reassign { reason }).await
+    }
+}
+
+impl Engine {
+    /// The session that was offered a run, or had it, is over.
+    pub(crate) async fn lose_assignment(&self, row: &LiveAssignment, why: &str) -> Result<(), EngineError> {
+        let LiveAssignment { tenant, run, session, .. } = *row;
+        let lost = self
+            .execute(
+                tenant,
+                run,
+                Context::TIMEOUT,
+                |_| Ok(ControlFlow::Continue(Command::AssignmentLost { session, why: why.to_owned() })),
+                |_, _| (),
+            )
+            .await;
+        match lost {
+            // It has ended, or gone on, by itself; a step that is still running is for the reaper of claims.
+            Err(EngineError::Rejected(_)) => Ok(()),
+            other => other,
+        }
+    }
+
+    /// How many connected sessions could be asked to take the run, where a time in which none of them came is over.
+    pub(crate) async fn assignable(&self, run: &Run) -> Result<u32, EngineError> {
+        let search = run.notes.assignment.as_ref().and_then(|assignment| assignment.search_until);
+        let now = self.now();
+        if search.is_none_or(|until| until > now) {
+            return Ok(0);
+        }
+        let elsewhere = self.tenants().orchestrates_workers(run.tenant).await?;
+        let spec = run.spec(run.position);
+        let mut count = 0;
+        for row in self.0.store.sessions().await? {
+            let is_there = row.state == WorkerState::Online
+                && row.lease_expires_at > now
+                && Heartbeat::At(row.heartbeat_at).silent_since(now).is_none()
+                && (elsewhere || row.tenant.is_none());
+            let info = SessionInfo::of(row, now);
+            count += u32::from(is_there && info.serves(run.tenant, &spec.queue) && info.can_take(run));
+        }
+        Ok(count)
+    }
+}
+
+fn has_acked(run: &Run, session: SessionId, number: u32) -> bool {
+    let known = run.notes.assignment.as_ref().filter(|known| known.number == number);
+    known.and_then(|known| known.acked()).is_some_and(|with| with.session == session)
+}

@@ -1,0 +1,162 @@
+//! `dedupe: tenant`: the same effect of two runs, once (decision 0049). A run that is about to have such an effect takes a hold on it, in the
+//! commit of its intent; whoever comes later finds who has it, or had it.
+
+use std::ops::ControlFlow;
+
+use interlock_core::decide::Command;
+use interlock_core::ids::{ReceiptId, TenantId};
+use interlock_core::json::Hash;
+use interlock_core::rejection::Rejection;
+use interlock_core::run::Run;
+use interlock_core::run::change::Context;
+use interlock_core::run::receipt::{EffectHold, Receipt};
+use interlock_core::state::{EffectClass, ReceiptState, StepState};
+use interlock_core::time::Millis;
+use interlock_core::work::{AttemptRef, EffectAnswer, EffectIntent};
+use interlock_store::LastHold;
+
+use super::effect::AskedFor;
+use crate::error::EngineError;
+use crate::parts::Workers;
+
+/// An effect that counts as the same in the whole tenant.
+#[derive(Clone, Copy)]
+pub(super) struct SharedEffect {
+    identity: Hash,
+    window: Millis,
+}
+
+impl SharedEffect {
+    /// What is the same: the operation with all that it is given, in one environment and sandbox.
+    pub fn of(run: &Run, intent: &EffectIntent) -> Option<Self> {
+        let spec = run.spec(intent.at.position);
+        let window = spec.rules.dedupe_window().filter(|_| intent.effect != EffectClass::Read)?;
+        let profile = run.plan.rules.profile.as_deref().unwrap_or_default();
+        let identity = serde_json::json!([
+            spec.kind().as_str(),
+            run.plan.environment(),
+            profile,
+            intent.template,
+            intent.request.as_str(),
+        ]);
+        Some(Self { identity: Hash::of(identity.to_string().as_bytes()), window })
+    }
+}
+
+/// Whose an effect is that is about to happen.
+pub(super) enum Held {
+    /// This run's, with the hold that it takes; none where it has it already, or where every run has its own.
+    Free(Option<Box<EffectHold>>),
+    /// Another run has had it.
+    Had(OtherEffect),
+}
+
+/// An effect of another run.
+pub(super) struct OtherEffect {
+    hold: LastHold,
+    receipt: Receipt,
+}
+
+/// What became of the last effect that was the same.
+enum LastEffect {
+    /// It failed, was undone, or is forgotten.
+    Gone,
+    UnderWay,
+    Done(Box<Receipt>),
+}
+
+impl Workers {
+    /// Whether the run may have the effect whose intent it is about to record.
+    pub(super) async fn hold(
+        &self,
+        asked: &AskedFor,
+        tenant: TenantId,
+        receipt: ReceiptId,
+    ) -> Result<Held, EngineError> {
+        let (Some(shared), Some(run)) = (asked.shared, &asked.run) else { return Ok(Held::Free(None)) };
+        let last = self.0.0.store.last_hold(tenant, shared.identity).await?;
+        let number = last.map_or(0, |hold| hold.number) + 1;
+        let free = EffectHold { identity: shared.identity, number, receipt, at: self.0.now() };
+        let Some(hold) = last else { return Ok(Held::Free(Some(Box::new(free)))) };
+        if (hold.run, hold.receipt) == (run.id, receipt) && self.is_open(tenant, &hold).await? {
+            // A lost attempt of this very step has it; nobody else gets it meanwhile. A run that continues another takes a hold of
+            // its own: the receipt becomes its own too.
+            return Ok(Held::Free(None));
+        }
+        match self.last_effect(run, tenant, &hold).await? {
+            LastEffect::UnderWay => Err(Rejection::EffectElsewhere { by: hold.run }.into()),
+            LastEffect::Done(receipt) => {
+                let happened_at = receipt.outcome_at.unwrap_or(receipt.intent_at);
+                if self.0.now() < happened_at + shared.window {
+                    return Ok(Held::Had(OtherEffect { hold, receipt: *receipt }));
+                }
+                Ok(Held::Free(Some(Box::new(free))))
+            }
+            LastEffect::Gone => Ok(Held::Free(Some(Box::new(free)))),
+        }
+    }
+
+    async fn receipt_of(&self, tenant: TenantId, hold: &LastHold) -> Result<Option<Receipt>, EngineError> {
+        let receipts = self.0.0.store.receipts(tenant, hold.run).await?;
+        Ok(receipts.into_iter().map(|row| row.receipt).find(|receipt| receipt.id == hold.receipt))
+    }
+
+    async fn is_open(&self, tenant: TenantId, hold: &LastHold) -> Result<bool, EngineError> {
+        let receipt = self.receipt_of(tenant, hold).await?;
+        Ok(receipt.is_some_and(|receipt| receipt.state == ReceiptState::Intent))
+    }
+
+    /// What became of the effect that a hold is about. What a run of the same chain did is its own, which its own keys tell.
+    async fn last_effect(&self, run: &Run, tenant: TenantId, hold: &LastHold) -> Result<LastEffect, EngineError> {
+        let load = async |id| -> Result<Option<Run>, EngineError> {
+            Ok(self.0.0.store.load_runs(&[(tenant, id)]).await?.pop())
+        };
+        let Some(holder) = load(hold.run).await? else { return Ok(LastEffect::Gone) };
+        if holder.root() == run.root() {
+            return Ok(LastEffect::Gone);
+        }
+        let Some(receipt) = self.receipt_of(tenant, hold).await? else { return Ok(LastEffect::Gone) };
+        match receipt.state {
+            ReceiptState::Intent | ReceiptState::InDoubt => return Ok(LastEffect::UnderWay),
+            ReceiptState::Failed => return Ok(LastEffect::Gone),
+            ReceiptState::Succeeded => {}
+        }
+        let state_in = |run: &Run| run.steps.get(receipt.position as usize).map(interlock_core::run::Step::state);
+        let newest = self.0.runs().newest_successor(tenant, hold.run).await?;
+        let undone = newest != hold.run
+            && load(newest).await?.is_some_and(|newest| state_in(&newest) == Some(StepState::RolledBack));
+        Ok(match state_in(&holder) {
+            _ if undone => LastEffect::Gone,
+            Some(StepState::Succeeded) => LastEffect::Done(Box::new(receipt)),
+            // The call was made, and its step has not said yet whether that is what was wanted.
+            Some(state) if !state.is_finished() => LastEffect::UnderWay,
+            _ => LastEffect::Gone,
+        })
+    }
+
+    /// Notes that another run has had the effect, and answers with what it was told. Answers nothing if the run is no longer at
+    /// the version that was seen.
+    pub(super) async fn deduplicate(
+        &self,
+        intent: &EffectIntent,
+        asked: &AskedFor,
+        OtherEffect { hold, receipt }: OtherEffect,
+    ) -> Result<Option<EffectAnswer>, EngineError> {
+        let AttemptRef { tenant, run, position, attempt } = intent.at;
+        let noted = self.0.execute(
+            tenant,
+            run,
+            Context::SYSTEM,
+            |facts| {
+                if facts.run().version != asked.version {
+                    return Ok(ControlFlow::Break(false));
+                }
+                let (receipt, run) = (hold.receipt, hold.run);
+                Ok(ControlFlow::Continue(Command::Deduplicate { position, attempt, receipt, run }))
+            },
+            |_, _| true,
+        );
+        let noted = noted.await?;
+        Ok(noted.then_some(EffectAnswer::Performed { receipt: hold.receipt, response: receipt.response }))
+    }
+}

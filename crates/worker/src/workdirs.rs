@@ -1,0 +1,43 @@
+//! The directories of the runs that a session has as a whole. One is no other run's, and goes when the run does.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use interlock_core::work::offer::RunRef;
+use interlock_sandbox::WorkFolder;
+
+use crate::limits;
+
+#[derive(Default)]
+pub(crate) struct Workdirs(Mutex<BTreeMap<RunRef, Arc<WorkFolder>>>);
+
+impl Workdirs {
+    /// The map is consistent after every statement that changes it, so a panic elsewhere cannot have broken it.
+    fn map(&self) -> MutexGuard<'_, BTreeMap<RunRef, Arc<WorkFolder>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Keeps a fresh directory for a run, in the place of one that it may have had before.
+    pub fn keep(&self, at: RunRef, folder: WorkFolder) {
+        self.map().insert(at, Arc::new(folder));
+    }
+
+    pub fn get(&self, at: RunRef) -> Option<Arc<WorkFolder>> {
+        self.map().get(&at).cloned()
+    }
+
+    /// It is removed once no command uses it any more.
+    pub fn let_go(&self, at: RunRef) {
+        let folder = self.map().remove(&at);
+        // Removing takes a while, and nobody waits for it.
+        tokio::task::spawn_blocking(move || drop(folder));
+    }
+
+    pub fn listed(&self) -> Vec<RunRef> {
+        self.map().keys().copied().collect()
+    }
+
+    pub fn has_room(&self) -> bool {
+        self.map().len() < limits::WORKDIRS_MAX
+    }
+}
