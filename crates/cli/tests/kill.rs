@@ -116,6 +116,7 @@ async fn survive(mut setup: Setup, mut database: Option<Cluster>, clocks_ms: &[i
     let mut operators = Operators { client: &client, approver: &approver, ledger: &ledger, runs: Vec::new() };
 
     let mut dealt: BTreeMap<String, u32> = BTreeMap::new();
+    let mut database_gone_at = None;
     for number in 0..blows {
         for _ in 0..RUNS_PER_BLOW {
             operators.start().await;
@@ -129,10 +130,9 @@ async fn survive(mut setup: Setup, mut database: Option<Cluster>, clocks_ms: &[i
         let name = match victim {
             Victim::Database => {
                 if let Some(database) = &mut database {
+                    database_gone_at = Some(tokio::time::Instant::now());
                     database.kill_and_restart().await;
                 }
-                // Who was just starting could not: its supervisor starts it again.
-                fleet.iter_mut().filter_map(|member| member.gave_up().then_some(member)).for_each(Member::restart);
                 "Kill database".to_owned()
             }
             Victim::Member(index) => {
@@ -146,9 +146,11 @@ async fn survive(mut setup: Setup, mut database: Option<Cluster>, clocks_ms: &[i
         };
         *dealt.entry(name).or_default() += 1;
         operators.look_after(12).await;
-        for member in &mut fleet {
+        for member in fleet.iter_mut().filter_map(|member| member.gave_up().then_some(member)) {
             let why = format!("{} ended by itself after blow {number}; see {}", member.name, setup.folder.display());
-            assert!(!member.gave_up(), "{why}");
+            // Who was just starting could not: its supervisor starts it again.
+            assert!(database_gone_at.is_some_and(|instant| member.was_starting_at(instant)), "{why}");
+            member.restart();
         }
     }
     fleet.iter_mut().for_each(Member::thaw);

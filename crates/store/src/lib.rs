@@ -75,7 +75,7 @@ pub use check::{CheckProgress, Finding};
 pub use claims::{Claimed, HeldStep, QueueLoad, ReadyGroup, ReadyRun};
 pub use decisions::DecisionRow;
 pub use delegations::{AddDelegation, DelegationPage, DelegationRow, RevokeDelegation};
-pub use effect_holds::LastHold;
+pub use effect_holds::PastHold;
 pub use error::{CorruptRow, OpenError, ReadError, Refusal, Restored, SubmitError};
 pub use evidence::{BundleRow, DropEvidenceDue, PutBundle};
 pub use feed::{EventRecord, FeedPage, Seal, TenantEvent};

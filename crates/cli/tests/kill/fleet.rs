@@ -8,11 +8,15 @@ use tokio::time::Instant;
 
 use crate::clock::WrongClock;
 
+/// How long a process takes to start at most, beside all the others on a slow machine.
+const START_MAX: Duration = Duration::from_secs(15);
+
 /// One process and how to start it again.
 pub struct Member {
     pub name: String,
     command: Box<dyn Fn() -> Command + Send>,
     child: Child,
+    started_at: Instant,
     /// Stopped until then, while the others go on.
     frozen_until: Option<Instant>,
 }
@@ -30,7 +34,7 @@ pub enum Blow {
 impl Member {
     pub fn start(name: impl Into<String>, command: impl Fn() -> Command + Send + 'static) -> Self {
         let child = command().spawn().unwrap();
-        Self { name: name.into(), command: Box::new(command), child, frozen_until: None }
+        Self { name: name.into(), command: Box::new(command), child, started_at: Instant::now(), frozen_until: None }
     }
 
     fn signal(&self, signal: &str) {
@@ -94,6 +98,7 @@ impl Member {
 
     pub fn restart(&mut self) {
         self.child = (self.command)().spawn().unwrap();
+        self.started_at = Instant::now();
         self.frozen_until = None;
     }
 
@@ -104,6 +109,11 @@ impl Member {
     /// Whether it has ended by itself, which a process does only where it cannot go on.
     pub fn gave_up(&mut self) -> bool {
         self.child.try_wait().unwrap().is_some()
+    }
+
+    /// Whether it may not have been up yet at an instant: who starts without its database ends, some time later.
+    pub fn was_starting_at(&self, instant: Instant) -> bool {
+        (self.started_at..self.started_at + START_MAX).contains(&instant)
     }
 }
 

@@ -17,7 +17,7 @@ use crate::work::Claimer;
 /// Claims the step for a worker of which nothing is known.
 pub(super) fn claim(draft: &mut Draft<'_>, session: SessionId) -> Result<(), Rejection> {
     hand_out(draft, session)?;
-    tried::acts(draft, draft.position);
+    tried::claimed(draft, draft.position);
     Ok(())
 }
 

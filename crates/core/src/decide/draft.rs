@@ -298,7 +298,7 @@ impl<'a> Draft<'a> {
         let action = Action::of_step(self.spec(position), position, self.input(position, step.input.as_ref()))?;
         let action = HashHex(action.digest());
         let (at, met) = (self.now(), Met::default());
-        Some(Agreed { step: position, iteration: step.iteration, action, at, met, acted: 0 })
+        Some(Agreed { step: position, iteration: step.iteration, action, at, met, acted: 0, only_claimed: false })
     }
 
     /// Whether people have agreed to the step too long ago, so that it must be judged anew.

@@ -216,7 +216,7 @@ pub(super) fn intent_of_claim(draft: &mut Draft<'_>, receipt: Receipt, grant: &G
     count_write(draft, position, receipt.effect)?;
     draft.record_decision(grant.action(), grant.ruling());
     draft.step_mut(position).open_intent = Some(receipt.id);
-    tried::acts(draft, position);
+    tried::claimed(draft, position);
     note_undoing(draft, position, &receipt);
     put(draft, position, receipt);
     Ok(())

@@ -105,7 +105,7 @@ pub(super) fn release(draft: &mut Draft<'_>, position: u32, attempt: u32) -> Res
 pub(super) fn undelivered(draft: &mut Draft<'_>, position: u32, attempt: u32) -> Result<(), Rejection> {
     complete::fence(draft, position, attempt)?;
     effect::settle_claim(draft, position, ReceiptEvent::Failed);
-    tried::did_not_act(draft, position);
+    tried::never_began(draft, position);
     release(draft, position, attempt)
 }
 
@@ -115,7 +115,7 @@ pub(super) fn unknown_task(draft: &mut Draft<'_>, position: u32, attempt: u32) -
     complete::fence(draft, position, attempt)?;
     // A worker that does not know the task has done nothing.
     effect::settle_claim(draft, position, ReceiptEvent::Failed);
-    tried::did_not_act(draft, position);
+    tried::never_began(draft, position);
     if draft.control == Control::Canceling || draft.step(position).open_intent.is_some() {
         return release(draft, position, attempt);
     }
@@ -127,6 +127,7 @@ pub(super) fn unknown_task(draft: &mut Draft<'_>, position: u32, attempt: u32) -
     let eligible_at = draft.now() + pause;
     let wake = fail::wake_of(draft, position);
     draft.go(position, StepEvent::Released, Phase::Ready { eligible_at, wake })?;
+    tried::ended(draft, position);
     draft.step_mut(position).last_error = Some(error.clone());
     draft.emit(Event::StepRetrying { step: position, attempt, eligible_at, error, cost: None });
     Ok(())

@@ -19,14 +19,34 @@ fn change(draft: &mut Draft<'_>, position: u32, mut with: impl FnMut(&mut Agreed
     }
 }
 
-/// Something is about to be done on what people have agreed to.
-pub(super) fn acts(draft: &mut Draft<'_>, position: u32) {
-    change(draft, position, |agreed| agreed.acted = agreed.acted.saturating_add(1));
+/// A worker that does not say what it does has the step, so it may do anything.
+pub(super) fn claimed(draft: &mut Draft<'_>, position: u32) {
+    change(draft, position, |agreed| {
+        agreed.acted = agreed.acted.saturating_add(1);
+        agreed.only_claimed = true;
+    });
 }
 
-/// It certainly was not.
+/// An effect is about to happen on what people have agreed to.
+pub(super) fn acts(draft: &mut Draft<'_>, position: u32) {
+    change(draft, position, |agreed| {
+        agreed.acted = agreed.acted.saturating_add(1);
+        agreed.only_claimed = false;
+    });
+}
+
+/// That effect certainly did not happen.
 pub(super) fn did_not_act(draft: &mut Draft<'_>, position: u32) {
     change(draft, position, |agreed| agreed.acted = agreed.acted.saturating_sub(1));
+}
+
+/// Whoever has the step says that it has done nothing with it. What it has named before has been done all the same.
+pub(super) fn never_began(draft: &mut Draft<'_>, position: u32) {
+    change(draft, position, |agreed| {
+        if std::mem::take(&mut agreed.only_claimed) {
+            agreed.acted = agreed.acted.saturating_sub(1);
+        }
+    });
 }
 
 /// An attempt is over, and the step will be tried again.
@@ -36,6 +56,7 @@ pub(super) fn ended(draft: &mut Draft<'_>, position: u32) {
     }
     let reaches_far = draft.spec(position).blast_radius() >= BlastRadius::Medium;
     change(draft, position, |agreed| {
+        agreed.only_claimed = false;
         // Whatever is declared: where two had to agree, the policy knows better.
         if agreed.acted > 0 && (reaches_far || agreed.met.quorum > 1) {
             agreed.at = Agreed::OVER;

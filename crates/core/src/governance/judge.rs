@@ -142,6 +142,7 @@ impl Agreed {
             at: Timestamp::default(),
             met: Met::default(),
             acted: 0,
+            only_claimed: false,
         }
     }
 }

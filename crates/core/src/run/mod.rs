@@ -82,6 +82,9 @@ pub struct Agreed {
     /// What was done on it, or may have been: attempts of workers that do not say what they do, and effects of the others.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub acted: u32,
+    /// The last of it is the claim of the present attempt, which has named no effect since.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub only_claimed: bool,
 }
 
 impl Agreed {

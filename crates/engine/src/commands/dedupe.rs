@@ -13,11 +13,14 @@ use interlock_core::run::receipt::{EffectHold, Receipt};
 use interlock_core::state::{EffectClass, ReceiptState, StepState};
 use interlock_core::time::Millis;
 use interlock_core::work::{AttemptRef, EffectAnswer, EffectIntent};
-use interlock_store::LastHold;
+use interlock_store::PastHold;
 
 use super::effect::AskedFor;
 use crate::error::EngineError;
 use crate::parts::Workers;
+
+/// How many earlier tries are looked at with one read.
+const HOLDS_AT_ONCE: u32 = 16;
 
 /// An effect that counts as the same in the whole tenant.
 #[derive(Clone, Copy)]
@@ -53,12 +56,12 @@ pub(super) enum Held {
 
 /// An effect of another run.
 pub(super) struct OtherEffect {
-    hold: LastHold,
+    hold: PastHold,
     receipt: Receipt,
 }
 
-/// What became of the last effect that was the same.
-enum LastEffect {
+/// What became of an earlier effect that was the same.
+enum PastEffect {
     /// It failed, was undone, or is forgotten.
     Gone,
     UnderWay,
@@ -74,51 +77,60 @@ impl Workers {
         receipt: ReceiptId,
     ) -> Result<Held, EngineError> {
         let (Some(shared), Some(run)) = (asked.shared, &asked.run) else { return Ok(Held::Free(None)) };
-        let last = self.0.0.store.last_hold(tenant, shared.identity).await?;
-        let number = last.map_or(0, |hold| hold.number) + 1;
+        let mut past = self.0.0.store.holds_before(tenant, shared.identity, None, HOLDS_AT_ONCE).await?;
+        let number = past.first().map_or(0, |hold| hold.number) + 1;
         let free = EffectHold { identity: shared.identity, number, receipt, at: self.0.now() };
-        let Some(hold) = last else { return Ok(Held::Free(Some(Box::new(free)))) };
+        let Some(&hold) = past.first() else { return Ok(Held::Free(Some(Box::new(free)))) };
         if (hold.run, hold.receipt) == (run.id, receipt) && self.is_open(tenant, &hold).await? {
             // A lost attempt of this very step has it; nobody else gets it meanwhile. A run that continues another takes a hold of
             // its own: the receipt becomes its own too.
             return Ok(Held::Free(None));
         }
-        match self.last_effect(run, tenant, &hold).await? {
-            LastEffect::UnderWay => Err(Rejection::EffectElsewhere { by: hold.run }.into()),
-            LastEffect::Done(receipt) => {
-                let happened_at = receipt.outcome_at.unwrap_or(receipt.intent_at);
-                if self.0.now() < happened_at + shared.window {
-                    return Ok(Held::Had(OtherEffect { hold, receipt: *receipt }));
+        // A try that failed says nothing of the effect before it, which another window may still cover.
+        while let Some(&oldest) = past.last() {
+            for hold in past {
+                match self.past_effect(run, tenant, &hold).await? {
+                    PastEffect::Gone => {}
+                    PastEffect::UnderWay => return Err(Rejection::EffectElsewhere { by: hold.run }.into()),
+                    PastEffect::Done(receipt) => {
+                        let happened_at = receipt.outcome_at.unwrap_or(receipt.intent_at);
+                        if self.0.now() < happened_at + shared.window {
+                            return Ok(Held::Had(OtherEffect { hold, receipt: *receipt }));
+                        }
+                        // Those before it are older still.
+                        return Ok(Held::Free(Some(Box::new(free))));
+                    }
                 }
-                Ok(Held::Free(Some(Box::new(free))))
             }
-            LastEffect::Gone => Ok(Held::Free(Some(Box::new(free)))),
+            let before = Some(oldest.number);
+            past = self.0.0.store.holds_before(tenant, shared.identity, before, HOLDS_AT_ONCE).await?;
         }
+        Ok(Held::Free(Some(Box::new(free))))
     }
 
-    async fn receipt_of(&self, tenant: TenantId, hold: &LastHold) -> Result<Option<Receipt>, EngineError> {
+    async fn receipt_of(&self, tenant: TenantId, hold: &PastHold) -> Result<Option<Receipt>, EngineError> {
         let receipts = self.0.0.store.receipts(tenant, hold.run).await?;
         Ok(receipts.into_iter().map(|row| row.receipt).find(|receipt| receipt.id == hold.receipt))
     }
 
-    async fn is_open(&self, tenant: TenantId, hold: &LastHold) -> Result<bool, EngineError> {
+    async fn is_open(&self, tenant: TenantId, hold: &PastHold) -> Result<bool, EngineError> {
         let receipt = self.receipt_of(tenant, hold).await?;
         Ok(receipt.is_some_and(|receipt| receipt.state == ReceiptState::Intent))
     }
 
     /// What became of the effect that a hold is about. What a run of the same chain did is its own, which its own keys tell.
-    async fn last_effect(&self, run: &Run, tenant: TenantId, hold: &LastHold) -> Result<LastEffect, EngineError> {
+    async fn past_effect(&self, run: &Run, tenant: TenantId, hold: &PastHold) -> Result<PastEffect, EngineError> {
         let load = async |id| -> Result<Option<Run>, EngineError> {
             Ok(self.0.0.store.load_runs(&[(tenant, id)]).await?.pop())
         };
-        let Some(holder) = load(hold.run).await? else { return Ok(LastEffect::Gone) };
+        let Some(holder) = load(hold.run).await? else { return Ok(PastEffect::Gone) };
         if holder.root() == run.root() {
-            return Ok(LastEffect::Gone);
+            return Ok(PastEffect::Gone);
         }
-        let Some(receipt) = self.receipt_of(tenant, hold).await? else { return Ok(LastEffect::Gone) };
+        let Some(receipt) = self.receipt_of(tenant, hold).await? else { return Ok(PastEffect::Gone) };
         match receipt.state {
-            ReceiptState::Intent | ReceiptState::InDoubt => return Ok(LastEffect::UnderWay),
-            ReceiptState::Failed => return Ok(LastEffect::Gone),
+            ReceiptState::Intent | ReceiptState::InDoubt => return Ok(PastEffect::UnderWay),
+            ReceiptState::Failed => return Ok(PastEffect::Gone),
             ReceiptState::Succeeded => {}
         }
         let state_in = |run: &Run| run.steps.get(receipt.position as usize).map(interlock_core::run::Step::state);
@@ -126,11 +138,11 @@ impl Workers {
         let undone = newest != hold.run
             && load(newest).await?.is_some_and(|newest| state_in(&newest) == Some(StepState::RolledBack));
         Ok(match state_in(&holder) {
-            _ if undone => LastEffect::Gone,
-            Some(StepState::Succeeded) => LastEffect::Done(Box::new(receipt)),
+            _ if undone => PastEffect::Gone,
+            Some(StepState::Succeeded) => PastEffect::Done(Box::new(receipt)),
             // The call was made, and its step has not said yet whether that is what was wanted.
-            Some(state) if !state.is_finished() => LastEffect::UnderWay,
-            _ => LastEffect::Gone,
+            Some(state) if !state.is_finished() => PastEffect::UnderWay,
+            _ => PastEffect::Gone,
         })
     }
 

@@ -137,13 +137,18 @@ on_both! {
         tokio::time::sleep(Duration::from_millis(5)).await;
         let (_, second) = teller.begins(&short).await;
         teller.performs(&second, "slack:C1", false).await;
+        // The try that failed does not hide the effect before it from who looks further back.
+        let (long, back) = teller.begins(&told_once(HOUR)).await;
+        assert!(matches!(teller.asks(&back, "slack:C1").await.unwrap(), EffectAnswer::Performed { .. }));
+        teller.reports(&back, done("1")).await;
+        ends(&teller.engine, teller.tenant, long).await;
         let (_, third) = teller.begins(&told_once(HOUR)).await;
-        teller.performs(&third, "slack:C1", true).await;
+        teller.performs(&third, "slack:C2", true).await;
         // The call was made, and the step has failed all the same.
         let failed = StepError::new(ErrorClass::Terminal, "NO", "no");
         teller.reports(&third, ReportedOutcome::Dead { error: failed }).await;
         let (_, fourth) = teller.begins(&told_once(HOUR)).await;
-        let answer = teller.asks(&fourth, "slack:C1").await;
+        let answer = teller.asks(&fourth, "slack:C2").await;
         assert!(matches!(answer, Ok(EffectAnswer::Perform { .. })), "{answer:?}");
         stop(teller.engine).await;
     }

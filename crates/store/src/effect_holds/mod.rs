@@ -4,4 +4,4 @@ mod reads;
 mod rows;
 pub(crate) mod sql;
 
-pub use rows::LastHold;
+pub use rows::PastHold;

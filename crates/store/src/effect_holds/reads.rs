@@ -1,19 +1,26 @@
 use interlock_core::ids::TenantId;
 use interlock_core::json::Hash;
 
-use super::{LastHold, sql};
+use super::{PastHold, sql};
 use crate::error::{CorruptRow, ReadError};
 use crate::store::Store;
 use crate::value::{Row, args};
 
 impl Store {
-    /// Who had an effect last, or has it.
-    pub async fn last_hold(&self, tenant: TenantId, identity: Hash) -> Result<Option<LastHold>, ReadError> {
-        let rows = self.rows(&sql::LAST_HOLD, args![tenant, identity]).await?;
-        Ok(rows.into_iter().next().map(last_hold).transpose()?)
+    /// Who had an effect before the hold of this number, newest first; `None`: whoever had it last, or has it.
+    pub async fn holds_before(
+        &self,
+        tenant: TenantId,
+        identity: Hash,
+        number: Option<u64>,
+        limit: u32,
+    ) -> Result<Vec<PastHold>, ReadError> {
+        let before = number.map_or(i64::MAX, |number| i64::try_from(number).unwrap_or(i64::MAX));
+        let rows = self.rows(&sql::HOLDS_BEFORE, args![tenant, identity, before, limit]).await?;
+        Ok(rows.into_iter().map(past_hold).collect::<Result<_, _>>()?)
     }
 }
 
-fn last_hold(mut row: Row) -> Result<LastHold, CorruptRow> {
-    Ok(LastHold { number: row.num("number")?, run: row.id("run_id")?, receipt: row.id("receipt_id")? })
+fn past_hold(mut row: Row) -> Result<PastHold, CorruptRow> {
+    Ok(PastHold { number: row.num("number")?, run: row.id("run_id")?, receipt: row.id("receipt_id")? })
 }

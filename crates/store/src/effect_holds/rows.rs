@@ -1,8 +1,8 @@
 use interlock_core::ids::{ReceiptId, RunId};
 
-/// The last of the holds with one identity.
+/// One of the holds with one identity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct LastHold {
+pub struct PastHold {
     pub number: u64,
     pub run: RunId,
     pub receipt: ReceiptId,

@@ -11,8 +11,8 @@ statements! {
         both: "SELECT 1 FROM effect_holds WHERE tenant_id = $1 AND identity = $2 AND number = $3"
     }
 
-    LAST_HOLD on effect_holds {
-        both: "SELECT number, run_id, receipt_id FROM effect_holds WHERE tenant_id = $1 AND identity = $2
-               ORDER BY number DESC LIMIT 1"
+    HOLDS_BEFORE on effect_holds {
+        both: "SELECT number, run_id, receipt_id FROM effect_holds WHERE tenant_id = $1 AND identity = $2 AND number < $3
+               ORDER BY number DESC LIMIT $4"
     }
 }

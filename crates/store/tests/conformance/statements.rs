@@ -72,7 +72,7 @@ const USES: &[(&str, &str)] = &[
     ("DUE_RUNS", "run_live_timers"),
     ("CLAIMS_COUNT", "run_live_claims"),
     ("CLAIMS_OF", "run_live_claims"),
-    ("LAST_HOLD", "effect_holds"),
+    ("HOLDS_BEFORE", "effect_holds"),
     ("ASSIGNMENTS_OF", "assignments_live"),
     ("ASSIGNED_TO", "assignments_live"),
     ("LOST_ASSIGNMENTS", "assignments_live"),

@@ -354,4 +354,12 @@ fn what_did_nothing_is_tried_again_on_the_same_word() {
     let mut case = ready();
     case.claim().tells(|case| Command::Undelivered { position: 0, attempt: case.step(0).attempt });
     assert!(!asks_again(case), "nobody ever got it");
+    let unknown = |case: &Case| Command::UnknownTask { position: 0, attempt: case.step(0).attempt };
+    let mut case = ready();
+    case.claim().tells(unknown);
+    assert!(!asks_again(case), "a worker that does not know the task cannot have done it");
+    let mut case = ready();
+    named(&mut case);
+    case.tells(|case| case.intent(EffectClass::Idempotent)).tells(unknown);
+    assert!(asks_again(case), "it has named an effect before it said so");
 }
