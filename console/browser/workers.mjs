@@ -14,7 +14,7 @@ export function workerTests(get) {
     await page.waitForURL('**/workers');
     const queue = page.getByRole('row', { name: /gpu/ });
     await queue.getByText('no worker').waitFor();
-    await page.getByText('interlock worker --queue gpu --task NAME=PROGRAM').waitFor();
+    await page.getByText('interlock worker --queue gpu --task render.frame=PROGRAM').waitFor();
     await page.getByText('Which runs wait, and why').click();
     await page.locator('.unassigned li', { hasText: 'no registered worker of the queue “gpu” has that task' }).getByRole('link', { name: 'render' }).click();
     await page.waitForURL(`**/runs/${run}`);

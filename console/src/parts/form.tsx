@@ -1,6 +1,6 @@
 /** Forms, most of them in a dialog: what is asked, what the server said to it, and one clear button. */
 
-import { useId, type FormEvent, type InputHTMLAttributes, type ReactNode, type SelectHTMLAttributes } from 'react';
+import { useId, type ComponentProps, type FormEvent, type InputHTMLAttributes, type ReactNode, type SelectHTMLAttributes } from 'react';
 import { useMutation } from '@tanstack/react-query';
 import { Button } from './button';
 import { Dialog } from './dialog';
@@ -13,13 +13,15 @@ interface Props {
   verb: string;
   danger?: boolean;
   wide?: boolean;
+  /** There is nothing to do: the button says so. */
+  disabled?: boolean;
   children?: ReactNode;
   /** Does it, and answers what to say about it, or false where the dialog goes on. Throws what went wrong. */
   act: (form: FormData) => Promise<string | void | false>;
   close: () => void;
 }
 
-export function FormDialog({ title, verb, danger = false, wide = false, children, act, close }: Props) {
+export function FormDialog({ title, verb, danger = false, wide = false, disabled = false, children, act, close }: Props) {
   const say = useSay();
   const work = useMutation({
     mutationFn: act,
@@ -30,12 +32,12 @@ export function FormDialog({ title, verb, danger = false, wide = false, children
   });
   return (
     <Dialog title={title} close={close} wide={wide}>
-      <FormBox act={(form) => !work.isPending && work.mutate(form)}>
+      <FormBox act={(form) => !work.isPending && !disabled && work.mutate(form)}>
         {children}
         {work.error !== null && <ProblemNote error={work.error} />}
         <footer>
           <Button onClick={close}>Not now</Button>
-          <Button type="submit" look={danger ? 'danger' : 'primary'} busy={work.isPending}>
+          <Button type="submit" look={danger ? 'danger' : 'primary'} busy={work.isPending} disabled={disabled}>
             {verb}
           </Button>
         </footer>
@@ -114,7 +116,7 @@ export function Field({ label, hint, children }: FieldProps) {
 
 type Labelled = { label: string; hint?: ReactNode };
 
-export function Input({ label, hint, ...rest }: Labelled & InputHTMLAttributes<HTMLInputElement>) {
+export function Input({ label, hint, ...rest }: Labelled & ComponentProps<'input'>) {
   return (
     <Field label={label} hint={hint}>
       {(id, hintId) => <input id={id} aria-describedby={hintId} autoComplete="off" {...rest} />}

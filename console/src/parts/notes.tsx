@@ -4,7 +4,7 @@ import type { ReactNode } from 'react';
 import { Refusal, signInAddress } from '../api/client';
 import { Link } from '../route/router';
 import { Copy } from './copy';
-import { Text } from './text';
+import { Prose } from './text';
 
 /** An empty room teaches: what would stand here, and the command or file that puts it there. */
 export function Empty({ title, children, command }: { title: string; children?: ReactNode; command?: string }) {
@@ -51,14 +51,14 @@ export function ProblemNote({ error }: { error: Error }) {
   return (
     <div className="problem" role="alert">
       <p>
-        <Text of={asSentence(error.message)} />
+        <Prose of={asSentence(error.message)} />
         {advice !== undefined && ` ${advice}`}
       </p>
       {problem?.diagnostics != null && problem.diagnostics.length > 0 && (
         <ul>
           {problem.diagnostics.map((found, index) => (
             <li key={index}>
-              Line {found.line}: <Text of={found.message} /> {found.help != null && <Text of={found.help} />}
+              Line {found.line}: <Prose of={found.message} /> {found.help != null && <Prose of={found.help} />}
             </li>
           ))}
         </ul>

@@ -64,6 +64,9 @@ export function Mark({ tone, word }: { tone: Tone; word: string }) {
 
 const RING = 'M14.5 8a6.5 6.5 0 1 1-13 0 6.5 6.5 0 0 1 13 0';
 
+/** An arrow that turns back. */
+const BACK = 'M3 8a5 5 0 1 0 1.6-3.7L3 5.9m0-3v3h3';
+
 const PATHS: Partial<Record<AnyState, string>> = {
   succeeded: 'M3.5 8.5l3 3 6-7',
   approved: 'M3.5 8.5l3 3 6-7',
@@ -77,8 +80,8 @@ const PATHS: Partial<Record<AnyState, string>> = {
   waiting_approval: `${RING}M8 4.5v4m0 2.6v.1`,
   requested: `${RING}M8 4.5v4m0 2.6v.1`,
   waiting_signal: `${RING}M8 4.5V8l2.5 1.5`,
-  rolling_back: 'M12 9a4 4 0 1 0-1.5-3.2M11 3v3H8',
-  rolled_back: 'M12 9a4 4 0 1 0-1.5-3.2M11 3v3H8',
+  rolling_back: BACK,
+  rolled_back: BACK,
 };
 
 function Shape({ of }: { of: AnyState }) {

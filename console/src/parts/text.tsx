@@ -21,6 +21,14 @@ export function Text({ of, lines = false }: { of: string; lines?: boolean }) {
   );
 }
 
+/** The same, with what stands between backticks as code: an error of the server or of a tool. */
+export function Prose({ of, lines = false }: { of: string; lines?: boolean }) {
+  return of.split(/`([^`\n]+)`/).map((part, index) => {
+    if (part === '') return null;
+    return index % 2 === 0 ? <Text key={index} of={part} lines={lines} /> : <code key={index}><Text of={part} lines={lines} /></code>;
+  });
+}
+
 // One clock for the whole page: it ticks once a second, and only while somebody looks.
 let now = Date.now();
 let ticking: ReturnType<typeof setInterval> | undefined;

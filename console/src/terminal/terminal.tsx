@@ -10,6 +10,8 @@ interface Props {
   step: string;
   /** One attempt only; all of them, one after the other, where it is left out. */
   attempt?: number | undefined;
+  /** The step has stopped. Its stream stays open, because it can begin again. */
+  stopped?: boolean;
   tall?: boolean;
 }
 
@@ -20,10 +22,11 @@ function addressOf({ run, step }: Props): string {
 }
 
 export function Terminal(props: Props) {
-  const { attempt, tall = false } = props;
+  const { attempt, stopped = false, tall = false } = props;
   const address = addressOf(props);
   const only = attempt === undefined ? '' : `?attempt=${attempt}`;
-  const { lines, dropped, state } = useOutput(`${address}/stream${only}`);
+  const { lines, dropped, state: stream } = useOutput(`${address}/stream${only}`);
+  const state = stopped && stream === 'live' ? 'ended' : stream;
   const [follows, setFollows] = useState(true);
   const [wanted, setWanted] = useState('');
   const [at, setAt] = useState(0);
@@ -39,7 +42,12 @@ export function Terminal(props: Props) {
     if (follows && wanted === '' && element !== null) element.scrollTop = element.scrollHeight;
   }, [lines, follows, wanted]);
   useEffect(() => {
-    if (current !== undefined) box.current?.querySelector(`[data-line="${current}"]`)?.scrollIntoView({ block: 'center' });
+    const element = box.current;
+    const line = current === undefined ? null : element?.querySelector<HTMLElement>(`[data-line="${current}"]`);
+    if (element == null || line == null) return;
+    // Only the box moves: the page stays where it is.
+    const from = line.getBoundingClientRect().top - element.getBoundingClientRect().top;
+    element.scrollTop += from - (element.clientHeight - line.clientHeight) / 2;
   }, [current]);
   function scrolled() {
     const element = box.current;

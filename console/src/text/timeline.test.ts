@@ -37,3 +37,11 @@ it('a step that was rolled back is as long as it worked', () => {
   );
   expect(segments(events).get(0)).toEqual([{ kind: 'worked', from: 1, to: 5, attempt: 1 }]);
 });
+
+it('shows an attempt that was lost in the middle of an effect as failed', () => {
+  const events = told(
+    [1, { event: 'execution.step.started', step: 0, attempt: 1 }],
+    [5, { event: 'execution.step.in_doubt', step: 0, attempt: 1 }],
+  );
+  expect(segments(events).get(0)?.map((segment) => segment.kind)).toEqual(['failed', 'doubt']);
+});

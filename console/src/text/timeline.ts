@@ -42,6 +42,8 @@ const ENDS = new Set([
   'approval.resolved',
 ]);
 
+const FAILS = new Set(['execution.step.retrying', 'execution.step.failed', 'execution.step.in_doubt']);
+
 /** Position of the step → its segments, oldest first. */
 export function segments(events: readonly RunEvent[]): Map<number, Segment[]> {
   const found = new Map<number, Segment[]>();
@@ -63,7 +65,8 @@ export function segments(events: readonly RunEvent[]): Map<number, Segment[]> {
     const kind = begins(body);
     if (kind === undefined && !ENDS.has(body.event)) continue;
     const before = close(list, at);
-    const failed = body.event === 'execution.step.retrying' || body.event === 'execution.step.failed';
+    // An attempt that left the step in doubt was lost, or gave up.
+    const failed = FAILS.has(body.event);
     if (failed && before?.kind === 'worked') {
       before.kind = 'failed';
       before.note = body.error?.message;

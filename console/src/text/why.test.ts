@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { sentence } from './why';
+import { sentence, toldCauses } from './why';
 
 it('says who is missing, and who does not count', () => {
   const cause = {
@@ -32,4 +32,27 @@ it('answers why nobody takes a run', () => {
     'Nobody has taken the run, and no other worker of the queue “default” has workdir; this attempt ends in 15 s. ' +
       'Attempt 1 of 3: box-1: credentials: DB is not there.',
   );
+});
+
+it('tells equal reasons once, and looks for nobody once the run is over', () => {
+  const failure = (why: string) => ({ why, at: 0 });
+  const failures = [failure('no worker is connected'), failure('no worker is connected'), failure('all are busy')];
+  const cause = { cause: 'assigning' as const, failures, attempts_max: 3, queue: 'default' };
+  expect(sentence(cause, 0, true)).toBe('Nobody has taken the run. Attempts 1 and 2 of 3: no worker is connected. Attempt 3 of 3: all are busy.');
+  expect(sentence(cause, 0)).toMatch(/^A worker is looked for/);
+});
+
+it('names the worker that runs the step', () => {
+  const cause = { cause: 'running' as const, session: 'ses_1', attempt: 1, since: 0 };
+  expect(sentence({ ...cause, worker: 'box-1' }, 5_000)).toBe('The worker “box-1” has been running attempt 1 for 5.0 s.');
+  expect(sentence(cause, 5_000)).toBe('A worker has been running attempt 1 for 5.0 s.');
+});
+
+it('leaves out what a more exact cause says better, but never the pause that a person asked for', () => {
+  const lost = { cause: 'worker_lost' as const, step: 'a' };
+  const failed = { cause: 'step_failed' as const, step: 'a' };
+  const paused = { cause: 'paused' as const, reason: 'worker lost', since: 0 };
+  expect(toldCauses([paused, lost, failed])).toEqual([lost]);
+  expect(toldCauses([{ ...paused, by: 'ada' }, lost])).toEqual([{ ...paused, by: 'ada' }, lost]);
+  expect(toldCauses([paused, failed])).toEqual([paused, failed]);
 });

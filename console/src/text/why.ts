@@ -8,12 +8,22 @@ type Cause = Schema['Cause'];
 const plural = (count: number, word: string) => `${count} ${word}${count === 1 ? '' : 's'}`;
 const by = (person: string | null | undefined) => (person == null ? '' : ` by ${person}`);
 
-export function sentence(cause: Cause, now: number): string {
+/** Causes that say what has stopped the run; a pause that followed, and the step's failure, say less. */
+const EXACT: Cause['cause'][] = ['denied', 'doubt', 'worker_lost', 'assigning'];
+
+/** The causes that are worth a sentence. A pause that somebody asked for always is. */
+export function toldCauses(causes: readonly Cause[]): Cause[] {
+  if (!causes.some((cause) => EXACT.includes(cause.cause))) return [...causes];
+  return causes.filter((cause) => cause.cause !== 'step_failed' && !(cause.cause === 'paused' && cause.by == null));
+}
+
+/** `over`: the run has ended. */
+export function sentence(cause: Cause, now: number, over = false): string {
   switch (cause.cause) {
     case 'running': {
       const since = cause.since == null ? '' : ` for ${span(now - cause.since)}`;
       const limit = cause.times_out_at == null ? '' : `; it times out ${away(cause.times_out_at, now)}`;
-      return `A worker has been running attempt ${cause.attempt}${since}${limit}.`;
+      return `${cause.worker == null ? 'A worker' : `The worker “${cause.worker}”`} has been running attempt ${cause.attempt}${since}${limit}.`;
     }
     case 'silent': {
       const back = cause.lease_expires_at == null ? '' : ` The step is taken back ${away(cause.lease_expires_at, now)}, unless it comes back.`;
@@ -24,7 +34,7 @@ export function sentence(cause: Cause, now: number): string {
     case 'unclaimed':
       return unclaimed(cause, now);
     case 'assigning':
-      return assigning(cause, now);
+      return assigning(cause, now, over);
     case 'worker_lost':
       return `The worker that had the run was lost while it ran “${cause.step}”, and the run’s directory with it.`;
     case 'unknown_task':
@@ -88,20 +98,33 @@ function unclaimed(cause: Extract<Cause, { cause: 'unclaimed' }>, now: number): 
   return `It has waited ${span(now - cause.since)} for a worker to run${task}: ${workers}.`;
 }
 
-function assigning(cause: Extract<Cause, { cause: 'assigning' }>, now: number): string {
+function assigning(cause: Extract<Cause, { cause: 'assigning' }>, now: number, over: boolean): string {
   const until = cause.until == null ? '' : `; this attempt ends ${away(cause.until, now)}`;
-  const first =
-    cause.asked != null
-      ? `The worker “${cause.asked}” is asked to take the run${cause.until == null ? '' : `, and answers ${away(cause.until, now)} at the latest`}.`
-      : cause.workers === 0
-        ? `Nobody has taken the run, and no other worker of the queue “${cause.queue}” has ${(cause.needs ?? []).join(' and ')}${until}.`
-        : `A worker is looked for that takes the run${until}.`;
-  const failures = (cause.failures ?? []).map((failure, index) => {
-    const who = failure.worker == null ? '' : `${failure.worker}: `;
-    const check = failure.check == null ? '' : `${failure.check}: `;
-    return ` Attempt ${index + 1} of ${cause.attempts_max}: ${who}${check}${failure.why}.`;
+  return first() + failures(cause);
+
+  function first(): string {
+    if (over) return 'Nobody has taken the run.';
+    if (cause.asked != null) {
+      return `The worker “${cause.asked}” is asked to take the run${cause.until == null ? '' : `, and answers ${away(cause.until, now)} at the latest`}.`;
+    }
+    return cause.workers === 0
+      ? `Nobody has taken the run, and no other worker of the queue “${cause.queue}” has ${(cause.needs ?? []).join(' and ')}${until}.`
+      : `A worker is looked for that takes the run${until}.`;
+  }
+}
+
+/** Why each attempt to assign the run came to nothing; attempts with the same reason are told together. */
+function failures(cause: Extract<Cause, { cause: 'assigning' }>): string {
+  const attempts = new Map<string, number[]>();
+  for (const [index, failure] of (cause.failures ?? []).entries()) {
+    const reason = [failure.worker, failure.check, failure.why].filter((part) => part != null).join(': ');
+    attempts.set(reason, [...(attempts.get(reason) ?? []), index + 1]);
+  }
+  const told = [...attempts].map(([reason, numbers]) => {
+    const which = numbers.length === 1 ? `Attempt ${numbers[0]}` : `Attempts ${numbers.slice(0, -1).join(', ')} and ${numbers.at(-1)}`;
+    return ` ${which} of ${cause.attempts_max}: ${reason}.`;
   });
-  return first + failures.join('');
+  return told.join('');
 }
 
 function approval(cause: Extract<Cause, { cause: 'approval' }>, now: number): string {

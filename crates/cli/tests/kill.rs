@@ -9,6 +9,8 @@ mod client;
 mod clock;
 #[path = "kill/cluster.rs"]
 mod cluster;
+#[path = "kill/commands.rs"]
+mod commands;
 #[path = "kill/crash.rs"]
 mod crash;
 #[path = "kill/cut.rs"]

@@ -40,6 +40,8 @@ struct HeldEntry {
     lease: Option<(NotedLease, bool)>,
     request_id: Option<String>,
     fetched_at: Timestamp,
+    /// How long the provider took.
+    fetch_ms: u64,
     /// When the lease is renewed or, without one, the value fetched anew.
     stale_at: Instant,
 }
@@ -88,6 +90,7 @@ impl StepCredentials {
             lease_id: entry.lease.as_ref().map(|(lease, _)| lease.lease_id.clone()),
             fetched_at: entry.fetched_at,
             revoked_at: None,
+            fetch_ms: Some(entry.fetch_ms),
         };
         if self.used.add(used.clone()) {
             info!(
@@ -101,6 +104,7 @@ impl StepCredentials {
     }
 
     async fn fetch(&self, name: &str, provider: &dyn SecretProvider, entry: &Entry) -> Result<HeldEntry, Cause> {
+        let asked_at = self.now();
         let Fetched { fields, lease, request_id } = provider.fetch(entry).await?;
         let fetched_at = self.now();
         let mut held = HeldEntry {
@@ -108,6 +112,7 @@ impl StepCredentials {
             lease: None,
             request_id,
             fetched_at,
+            fetch_ms: fetched_at.since(asked_at).0,
             stale_at: Clock::after(limits::LEASE_MAX),
         };
         if let Some(lease) = lease {

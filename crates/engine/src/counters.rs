@@ -2,10 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError, RwLock};
 
+use interlock_core::plan::{StepSpec, Work};
 use interlock_core::run::change::{ChangeSet, SideWrite};
-use interlock_core::state::{AssignmentState, RunState};
+use interlock_core::run::{Run, Step};
+use interlock_core::state::{ApprovalState, AssignmentState, RunState, StepKind, StepState};
+use interlock_core::work::credential::CredentialUsed;
 
 const STATES: usize = RunState::ALL.len();
 /// Upper bounds of run durations, in milliseconds; longer ones fall behind the last.
@@ -19,19 +22,79 @@ pub struct Counters {
     durations: [Durations; STATES],
     /// Batches of output that came for an attempt that was over.
     output_refused: AtomicU64,
+    /// Slots of schedules that were started, and those that had been before.
+    slots: [AtomicU64; 2],
     /// What became of offers of runs, by worker.
     assignments: Mutex<BTreeMap<(String, AssignmentState), u64>>,
+    /// How long attempts took, by environment and what was carried out.
+    attempts: Labelled<2>,
+    /// How long people were waited for, by environment.
+    approval_waits: Labelled<1>,
+    /// How long credentials took to fetch, by provider.
+    fetches: Labelled<1>,
+    /// Commands that a sandbox or the rules for commands refused, by profile.
+    violations: Mutex<BTreeMap<String, u64>>,
+}
+
+/// Histograms by labels that workflows and workers choose: so many, and one for all others.
+struct Labelled<const N: usize>(RwLock<Vec<([String; N], Durations)>>);
+
+/// How many sets of labels are told apart.
+const LABELLED_MAX: usize = 100;
+const OTHER: &str = "other";
+
+impl<const N: usize> Default for Labelled<N> {
+    fn default() -> Self {
+        Self(RwLock::default())
+    }
+}
+
+impl<const N: usize> Labelled<N> {
+    fn observe(&self, labels: [&str; N], ms: u64) {
+        let known = |rows: &[([String; N], Durations)], labels: [&str; N]| {
+            let row = rows.iter().find(|(known, _)| known.iter().zip(labels).all(|(known, label)| known == label));
+            row.map(|(_, durations)| durations.observe(ms)).is_some()
+        };
+        if known(&self.0.read().unwrap_or_else(PoisonError::into_inner), labels) {
+            return;
+        }
+        let mut rows = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        let labels = if rows.len() < LABELLED_MAX { labels } else { [OTHER; N] };
+        // Somebody else may have been here in between.
+        if !known(&rows, labels) {
+            let durations = Durations::default();
+            durations.observe(ms);
+            rows.push((labels.map(str::to_owned), durations));
+        }
+    }
+
+    fn all(&self) -> Vec<([String; N], Histogram)> {
+        let rows = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        rows.iter().map(|(labels, durations)| (labels.clone(), durations.histogram())).collect()
+    }
 }
 
 /// Workers that are counted by name; what others do is counted together.
 const WORKERS_MAX: usize = 100;
-const OTHER_WORKERS: &str = "other";
 
-/// How long runs took that ended in one state.
+/// How long things of one kind took.
 #[derive(Default)]
 struct Durations {
     buckets: [AtomicU64; BUCKETS],
     sum_ms: AtomicU64,
+}
+
+impl Durations {
+    fn observe(&self, ms: u64) {
+        let bucket = DURATION_BOUNDS_MS.iter().position(|bound| ms <= *bound).unwrap_or(BUCKETS - 1);
+        self.buckets[bucket].fetch_add(1, Ordering::Relaxed);
+        self.sum_ms.fetch_add(ms, Ordering::Relaxed);
+    }
+
+    fn histogram(&self) -> Histogram {
+        let counts = self.buckets.iter().map(|bucket| bucket.load(Ordering::Relaxed)).collect();
+        Histogram { counts, sum_ms: self.sum_ms.load(Ordering::Relaxed) }
+    }
 }
 
 /// A histogram as it stands: counts for each bound and behind the last, and the sum of all.
@@ -52,11 +115,78 @@ impl Counters {
             }
         }
         if let Some(end) = &change.end {
-            let bucket = DURATION_BOUNDS_MS.iter().position(|bound| end.duration_ms <= *bound).unwrap_or(BUCKETS - 1);
-            let durations = &self.durations[index(end.state)];
-            durations.buckets[bucket].fetch_add(1, Ordering::Relaxed);
-            durations.sum_ms.fetch_add(end.duration_ms, Ordering::Relaxed);
+            self.durations[index(end.state)].observe(end.duration_ms);
         }
+    }
+
+    /// What a committed change does to the steps of a run; `run` is as it was before.
+    pub(crate) fn steps(&self, run: &Run, change: &ChangeSet) {
+        let environment = run.plan.environment();
+        for (position, step) in &change.delta.steps {
+            let Some(before) = run.steps.get(*position as usize) else { continue };
+            let ended = before.state() == StepState::Running
+                && (step.state() != StepState::Running || step.attempt != before.attempt);
+            if let Some(claimed_at) = before.claimed_at.filter(|_| ended) {
+                let took = change.at.since(claimed_at).0;
+                self.attempts.observe([environment, carried_out(run.spec(*position))], took);
+            }
+            if before.state() != step.state() && is_refused_command(run.spec(*position), step) {
+                self.violation(run);
+            }
+        }
+        for write in &change.side {
+            if let SideWrite::PutApproval { approval, .. } = write
+                && approval.state != ApprovalState::Requested
+            {
+                self.approval_waits.observe([environment], change.at.since(approval.requested_at).0);
+            }
+        }
+    }
+
+    /// A run that was made: what it begins with may have been refused at once.
+    pub(crate) fn started(&self, run: &Run) {
+        let refused = |(position, step): (u32, &Step)| {
+            step.state() == StepState::Failed && is_refused_command(run.spec(position), step)
+        };
+        if (0..).zip(&run.steps).any(refused) {
+            self.violation(run);
+        }
+    }
+
+    fn violation(&self, run: &Run) {
+        let profile = run.plan.rules.profile.clone().unwrap_or_default();
+        let mut counts = self.violations.lock().unwrap_or_else(PoisonError::into_inner);
+        *counts.entry(profile).or_default() += 1;
+    }
+
+    /// Counts how long the credentials of an attempt took to fetch.
+    pub(crate) fn fetched(&self, credentials: &[CredentialUsed]) {
+        for used in credentials {
+            if let Some(ms) = used.fetch_ms {
+                self.fetches.observe([used.provider()], ms);
+            }
+        }
+    }
+
+    /// How long attempts took, by environment and what was carried out: a connector's operation, or the kind of step.
+    pub fn attempts(&self) -> Vec<([String; 2], Histogram)> {
+        self.attempts.all()
+    }
+
+    /// How long people were waited for, by environment.
+    pub fn approval_waits(&self) -> Vec<([String; 1], Histogram)> {
+        self.approval_waits.all()
+    }
+
+    /// How long credentials took to fetch, by provider, as workers say.
+    pub fn fetches(&self) -> Vec<([String; 1], Histogram)> {
+        self.fetches.all()
+    }
+
+    /// How often a sandbox or the rules for commands have refused one, by profile.
+    pub fn violations(&self) -> Vec<(String, u64)> {
+        let counts = self.violations.lock().unwrap_or_else(PoisonError::into_inner);
+        counts.iter().map(|(profile, count)| (profile.clone(), *count)).collect()
     }
 
     /// Counts what became of an offer. Only runs that one worker has as a whole come here.
@@ -64,7 +194,7 @@ impl Counters {
         let mut counts = self.assignments.lock().unwrap_or_else(PoisonError::into_inner);
         let is_known = counts.keys().any(|(name, _)| name == worker);
         let is_full = || counts.len() >= WORKERS_MAX * AssignmentState::ALL.len();
-        let worker = if is_known || !is_full() { worker } else { OTHER_WORKERS };
+        let worker = if is_known || !is_full() { worker } else { OTHER };
         *counts.entry((worker.to_owned(), state)).or_default() += 1;
     }
 
@@ -72,6 +202,16 @@ impl Counters {
     pub fn assignments(&self) -> Vec<(String, AssignmentState, u64)> {
         let counts = self.assignments.lock().unwrap_or_else(PoisonError::into_inner);
         counts.iter().map(|((worker, state), count)| (worker.clone(), *state, *count)).collect()
+    }
+
+    /// Counts the start of a schedule's slot.
+    pub(crate) fn slot(&self, fresh: bool) {
+        self.slots[usize::from(!fresh)].fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// How many slots of schedules were started, and how many had been before.
+    pub fn slots(&self) -> [u64; 2] {
+        self.slots.each_ref().map(|count| count.load(Ordering::Relaxed))
     }
 
     pub(crate) fn output_refused(&self) {
@@ -100,13 +240,27 @@ impl Counters {
     /// How long runs took, by the state in which they ended.
     pub fn durations(&self) -> Vec<(RunState, Histogram)> {
         let ended = RunState::ALL.iter().zip(&self.durations).filter(|(state, _)| state.is_terminal());
-        ended
-            .map(|(state, durations)| {
-                let counts = durations.buckets.iter().map(|bucket| bucket.load(Ordering::Relaxed)).collect();
-                (*state, Histogram { counts, sum_ms: durations.sum_ms.load(Ordering::Relaxed) })
-            })
-            .collect()
+        ended.map(|(state, durations)| (*state, durations.histogram())).collect()
     }
+}
+
+/// A connector's operation, or the kind of step.
+fn carried_out(spec: &StepSpec) -> &str {
+    match &spec.work {
+        Work::Connector { operation, .. } => operation,
+        _ => spec.kind().as_str(),
+    }
+}
+
+/// Errors of a command that a worker refuses: by its own rules, or because its host cannot keep the profile.
+const REFUSED_BY_WORKER: [&str; 2] = ["COMMAND_NOT_PERMITTED", "SANDBOX_REFUSED"];
+/// The error of a step that the policy denies.
+const REFUSED_BY_POLICY: &str = "POLICY_DENIED";
+
+fn is_refused_command(spec: &StepSpec, step: &Step) -> bool {
+    let Some(error) = &step.last_error else { return false };
+    let code = error.code.as_str();
+    REFUSED_BY_WORKER.contains(&code) || (spec.kind() == StepKind::Command && code == REFUSED_BY_POLICY)
 }
 
 fn index(state: RunState) -> usize {

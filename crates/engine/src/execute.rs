@@ -92,6 +92,7 @@ impl Engine {
             match self.submit(change).await {
                 Ok(change) => {
                     let before = run.state;
+                    self.0.counters.steps(&run, &change);
                     run.apply(&change);
                     self.0.counters.record(Some(before), run.state, &change);
                     self.committed(&run, &change);

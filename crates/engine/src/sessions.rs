@@ -213,6 +213,11 @@ impl Workers {
         let row = self.0.0.store.session(session).await?;
         // Whichever server was told.
         info.set_drained(row.as_ref().is_some_and(|row| row.state == WorkerState::Draining));
+        if !info.takes_work()
+            && let Err(error) = self.lose_assignments(session, "its worker takes no more work").await
+        {
+            tracing::debug!(%session, %error, "runs of a draining session could not be given to others yet");
+        }
         let before = row.map(|row| row.unlisted).unwrap_or_default();
         let claims = self.0.0.store.claims_of(session).await?;
         let claimed: HashSet<AttemptRef> = claims.iter().map(Claimed::at).collect();

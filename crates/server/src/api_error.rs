@@ -1,5 +1,8 @@
 //! Every refusal and failure as a problem document (RFC 9457).
 
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use interlock_core::ids::RunId;
@@ -12,6 +15,7 @@ use interlock_protocol::approvals::ApprovalView;
 use interlock_protocol::problem::{PROBLEM_JSON, Problem};
 use interlock_protocol::workflows::Diagnostic;
 use interlock_store::ReadError;
+use tokio::time::Instant;
 
 /// When a client that was told to come back may do so, unless it is told otherwise.
 const RETRY_AFTER_SECS: u64 = 1;
@@ -254,14 +258,21 @@ impl From<EngineError> for ApiError {
                               then it goes on by itself, and the same request works";
                 Self::new(StatusCode::SERVICE_UNAVAILABLE, code, detail)
             }
-            EngineError::Refused(_) | EngineError::Stalled(_) | EngineError::Store(_) => store_failed(code, &detail),
+            EngineError::Stalled(_) => store_away(code, &detail),
+            EngineError::Refused(_) | EngineError::Store(_) => store_failed(code, &detail),
         }
     }
 }
 
 impl From<ReadError> for ApiError {
     fn from(error: ReadError) -> Self {
-        store_failed("STORE_UNAVAILABLE", &error.to_string())
+        let what = error.to_string();
+        match error {
+            ReadError::Unavailable(_) => store_away("STORE_UNAVAILABLE", &what),
+            ReadError::Corrupt(_) | ReadError::Database(_) | ReadError::Closed => {
+                store_failed("STORE_UNAVAILABLE", &what)
+            }
+        }
     }
 }
 
@@ -278,6 +289,24 @@ impl From<PayloadError> for ApiError {
         };
         Self::new(status, error.code(), error.to_string())
     }
+}
+
+/// How long an outage that goes on is not told again, however many requests meet it. The loops tell of its end.
+const TOLD_AGAIN_AFTER: Duration = Duration::from_mins(5);
+
+/// The database is away or slow: nothing is lost, and the same request works once it is back.
+fn store_away(code: &str, what: &str) -> ApiError {
+    static TOLD: Mutex<Option<Instant>> = Mutex::new(None);
+    let mut told = TOLD.lock().unwrap_or_else(PoisonError::into_inner);
+    if told.is_none_or(|told| told.elapsed() >= TOLD_AGAIN_AFTER) {
+        *told = Some(Instant::now());
+        tracing::error!(what, "the database does not answer; requests are refused until it does");
+    } else {
+        tracing::debug!(what, "the database still does not answer");
+    }
+    let detail = "the database does not answer: whoever runs the server finds the reason in its log; nothing is lost, and the same \
+                  request works once it is back";
+    ApiError::new(StatusCode::SERVICE_UNAVAILABLE, code, detail)
 }
 
 /// What the database said is for whoever runs the server, not for whoever asks it something.

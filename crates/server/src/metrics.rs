@@ -9,7 +9,7 @@ use interlock_core::limits::ORPHANED_AFTER;
 use interlock_core::state::{AssignmentState, RunState};
 use interlock_core::time::Timestamp;
 use interlock_engine::EngineError;
-use interlock_engine::counters::DURATION_BOUNDS_MS;
+use interlock_engine::counters::{DURATION_BOUNDS_MS, Histogram as Measured};
 use interlock_engine::loops::supervise::LoopHealth;
 use interlock_engine::parts::EngineHealth;
 use prometheus_client::collector::Collector;
@@ -118,7 +118,18 @@ impl Metrics {
     }
 
     /// The numbers as OpenMetrics text: of this process, and, where `with_runs`, of the runs of all tenants.
-    pub async fn text(&self, health: &EngineHealth, now: Timestamp, with_runs: bool) -> Result<String, ApiError> {
+    pub async fn text(
+        &self,
+        health: &EngineHealth,
+        sockets: OpenSockets,
+        now: Timestamp,
+        with_runs: bool,
+    ) -> Result<String, ApiError> {
+        for (hit, slots) in [Hit::New, Hit::Replayed].into_iter().zip(health.counters().slots()) {
+            let counted = self.hits.get_or_create(&Hits { source: "scheduler", result: hit.as_str() });
+            // Another request for the numbers may have been here.
+            counted.inc_by(slots.saturating_sub(counted.get()));
+        }
         let mut registry = Registry::with_prefix("interlock");
         registry.register("http_requests", "Answered requests.", self.requests.clone());
         let about = "Time from a request's head to its answer's head; reads that wait for news wait.";
@@ -129,6 +140,7 @@ impl Metrics {
             self.hits.clone(),
         );
         if with_runs {
+            registry.register_collector(Box::new(sockets));
             registry.register_collector(Box::new(OfRuns {
                 live: self.live(health, now).await?,
                 transitions: health.counters().transitions(),
@@ -137,6 +149,10 @@ impl Metrics {
                 set_aside: health.set_aside().len() as u64,
                 output_refused: health.counters().outputs_refused(),
                 assignments: health.counters().assignments(),
+                violations: health.counters().violations(),
+                attempts: health.counters().attempts(),
+                approval_waits: health.counters().approval_waits(),
+                fetches: health.counters().fetches(),
             }));
         }
         let mut text = String::new();
@@ -199,11 +215,51 @@ fn name_of(method: &Method) -> &'static str {
 struct OfRuns {
     live: Live,
     transitions: Vec<(Option<RunState>, RunState, u64)>,
-    durations: Vec<(RunState, interlock_engine::counters::Histogram)>,
+    durations: Vec<(RunState, Measured)>,
     loops: Vec<LoopHealth>,
     set_aside: u64,
     output_refused: u64,
     assignments: Vec<(String, AssignmentState, u64)>,
+    violations: Vec<(String, u64)>,
+    attempts: Vec<([String; 2], Measured)>,
+    approval_waits: Vec<([String; 1], Measured)>,
+    fetches: Vec<([String; 1], Measured)>,
+}
+
+/// Connections that stay open at this moment.
+#[derive(Debug, Clone, Copy)]
+pub struct OpenSockets {
+    pub watchers: usize,
+    pub workers: usize,
+}
+
+impl Collector for OpenSockets {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
+        let about = "Live streams of watchers and channels of workers that are open at this server.";
+        let mut open = encoder.encode_descriptor("websocket_active_sessions", about, None, MetricType::Gauge)?;
+        for (of, count) in [("watcher", self.watchers), ("worker", self.workers)] {
+            open.encode_family(&[("of", of)])?.encode_gauge(&(count as u64))?;
+        }
+        Ok(())
+    }
+}
+
+/// Histograms of spans, one for each set of labels.
+fn spans<const N: usize>(
+    encoder: &mut DescriptorEncoder<'_>,
+    (name, about): (&str, &str),
+    labels: [&str; N],
+    rows: &[([String; N], Measured)],
+) -> Result<(), fmt::Error> {
+    let mut spans = encoder.encode_descriptor(name, about, Some(&Unit::Seconds), MetricType::Histogram)?;
+    for (values, measured) in rows {
+        let bounds = DURATION_BOUNDS_MS.iter().map(|bound| *bound as f64 / 1_000.0).chain([f64::INFINITY]);
+        let buckets: Vec<_> = bounds.zip(measured.counts.iter().copied()).collect();
+        let (sum, count) = (measured.sum_ms as f64 / 1_000.0, measured.counts.iter().sum());
+        let labels: Vec<(&str, &str)> = labels.iter().copied().zip(values.iter().map(String::as_str)).collect();
+        spans.encode_family(&labels)?.encode_histogram::<NoLabelSet>(sum, count, &buckets, None)?;
+    }
+    Ok(())
 }
 
 impl Collector for OfRuns {
@@ -239,16 +295,22 @@ impl Collector for OfRuns {
             let labels = [("from_state", from.map_or("none", RunState::as_str)), ("to_state", to.as_str())];
             transitions.encode_family(&labels)?.encode_counter::<NoLabelSet, _, u64>(count, None)?;
         }
-        let about = "How long runs took that this server has ended.";
-        let mut durations =
-            encoder.encode_descriptor("run_duration", about, Some(&Unit::Seconds), MetricType::Histogram)?;
-        for (state, histogram) in &self.durations {
-            let bounds = DURATION_BOUNDS_MS.iter().map(|bound| *bound as f64 / 1_000.0).chain([f64::INFINITY]);
-            let buckets: Vec<_> = bounds.zip(histogram.counts.iter().copied()).collect();
-            let (sum, count) = (histogram.sum_ms as f64 / 1_000.0, histogram.counts.iter().sum());
-            let labels = [("status", state.as_str())];
-            durations.encode_family(&labels)?.encode_histogram::<NoLabelSet>(sum, count, &buckets, None)?;
+        let about = "Commands that a sandbox, a worker's rules or the policy has refused, by profile.";
+        let mut violations = encoder.encode_descriptor("sandbox_policy_violations", about, None, MetricType::Counter)?;
+        for (profile, count) in &self.violations {
+            let labels = [("policy_id", profile.as_str())];
+            violations.encode_family(&labels)?.encode_counter::<NoLabelSet, _, u64>(count, None)?;
         }
+        let about = ("run_duration", "How long runs took that this server has ended.");
+        let ended: Vec<_> =
+            self.durations.iter().map(|(state, measured)| ([state.as_str().to_owned()], measured.clone())).collect();
+        spans(&mut encoder, about, ["status"], &ended)?;
+        let about = ("execution_step_duration", "How long attempts at steps took whose end this server has committed.");
+        spans(&mut encoder, about, ["environment", "connector"], &self.attempts)?;
+        let about = ("approval_wait_duration", "How long people were waited for, until they decided or it expired.");
+        spans(&mut encoder, about, ["environment"], &self.approval_waits)?;
+        let about = ("credential_fetch_duration", "How long workers waited for a credential's provider.");
+        spans(&mut encoder, about, ["vault_cluster"], &self.fetches)?;
         Ok(())
     }
 }

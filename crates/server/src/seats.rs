@@ -51,6 +51,10 @@ impl Seats {
         Ok(Seat { of: Arc::clone(self), tenant, number })
     }
 
+    pub fn taken_by_all(&self) -> usize {
+        self.taken().all
+    }
+
     fn taken(&self) -> MutexGuard<'_, Taken> {
         self.taken.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -236,7 +236,7 @@ impl<C: Committer> Lane<C> {
             self.counters.stall.over();
         }
         if outage {
-            tracing::info!(group = group.no, "the database takes commits again");
+            tracing::warn!(group = group.no, "the database takes commits again");
         }
         outcomes
     }

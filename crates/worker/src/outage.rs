@@ -4,7 +4,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use interlock_protocol::transport::TransportError;
 use tokio::time::Instant;
-use tracing::{debug, info, warn};
+use tracing::{debug, warn};
 
 #[derive(Debug, Default)]
 pub(crate) struct Outage(Mutex<Option<Instant>>);
@@ -24,7 +24,8 @@ impl Outage {
     /// A call was answered.
     pub fn over(&self) {
         if let Some(since) = self.since().take() {
-            info!(seconds = since.elapsed().as_secs(), "the server answers again");
+            // As loud as its beginning, so that whoever reads of one reads of both.
+            warn!(seconds = since.elapsed().as_secs(), "the server answers again");
         }
     }
 

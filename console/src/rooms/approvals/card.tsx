@@ -12,7 +12,7 @@ import { Ago, Countdown, Text } from '../../parts/text';
 import { at, Link } from '../../route/router';
 import { runQuery } from '../run/query';
 import { Compared, comparisonQuery } from './compared';
-import { canDecide, hasVoted, reasonOf, titleOf, useDecider, type Decider } from './inbox';
+import { canDecide, isOverdue, reasonOf, titleOf, useDecider, whyNot } from './inbox';
 import { ApprovalVotes, Progress } from './votes';
 
 interface Props {
@@ -159,18 +159,12 @@ function factsOf(approval: Approval): [string, React.ReactNode][] {
   ];
   if (approval.excluded.length > 0) facts.push(['Who may not', <><Text of={approval.excluded.join(', ')} />, who started or directed it</>]);
   if (approval.state === 'requested') {
-    if (approval.escalate_at != null) facts.push(['Answer due in', <Countdown to={approval.escalate_at} label="Due in" />]);
+    if (isOverdue(approval, Date.now())) facts.push(['Answer', <span className="tag warn">overdue</span>]);
+    else if (approval.escalate_at != null) facts.push(['Answer due in', <Countdown to={approval.escalate_at} label="Due in" />]);
     facts.push(['Expires in', <Countdown to={approval.expires_at} label="Expires in" />]);
   }
   facts.push(['Digest', <code className="wrap" title="What exactly is approved, as one hash">{approval.digest.slice(0, 16)}…</code>]);
   return facts;
-}
-
-function whyNot(approval: Approval, me: Decider): string {
-  if (me.person != null && hasVoted(approval, me.person)) return 'You have voted. The others’ votes appear here as they come.';
-  if (me.person != null && approval.excluded.includes(me.person)) return 'You started or directed this run, so others decide.';
-  if (!me.roles.some((role) => role === 'approver' || role === 'admin')) return 'Deciding needs the role approver.';
-  return `Members of ${approval.approvers.join(', ')} decide on this one.`;
 }
 
 /** The steps behind the gate, up to the next one, with what they would be given: walked on paper by the server. */

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import type { Approval, Me } from '../../api/client';
-import { canDecide, chosenOf, inOrder, reasonOf, rightOn, titleOf } from './inbox';
+import { canDecide, chosenOf, inOrder, reasonOf, rightOn, titleOf, whyNot } from './inbox';
 
 const approval = (rest: Partial<Approval>): Approval =>
   ({ approval: 'apr', state: 'requested', approvers: [], excluded: [], votes: [], expires_at: 100, ...rest }) as Approval;
@@ -37,6 +37,14 @@ it('puts mine first, then what is due first', () => {
 it('believes the server about who may not decide', () => {
   expect(canDecide(approval({ may_decide: false }), bob)).toBe(false);
   expect(canDecide(approval({ may_decide: true, approvers: ['dba'] }), bob)).toBe(false);
+});
+
+it('says why a person is not offered a decision', () => {
+  expect(whyNot(approval({ votes: [{ person: 'bob', approve: true, at: 1 }] }), bob)).toMatch(/^You have voted/);
+  expect(whyNot(approval({ excluded: ['bob'] }), bob)).toMatch(/^You started or directed/);
+  expect(whyNot(approval({}), { ...bob, roles: ['viewer'] })).toBe('Deciding needs the role approver.');
+  expect(whyNot(approval({ approvers: ['dba'] }), bob)).toBe('Members of dba decide on this one.');
+  expect(whyNot(approval({ may_decide: false }), bob)).toBe('Others decide on this one.');
 });
 
 it('lists those that are chosen', () => {

@@ -79,6 +79,14 @@ export function canDecide(approval: Approval, me: Decider): boolean {
   return (own || lenders.length > 0) && approval.may_decide !== false;
 }
 
+/** Why a person is not offered a decision. */
+export function whyNot(approval: Approval, me: Decider): string {
+  if (me.person != null && hasVoted(approval, me.person)) return 'You have voted. The others’ votes appear here as they come.';
+  if (me.person != null && approval.excluded.includes(me.person)) return 'You started or directed this run, so others decide.';
+  if (!grants(me.roles, 'vote')) return 'Deciding needs the role approver.';
+  return approval.approvers.length === 0 ? 'Others decide on this one.' : `Members of ${approval.approvers.join(', ')} decide on this one.`;
+}
+
 /** When somebody is chased, or it is over. */
 export function dueAt(approval: Approval): number {
   return approval.escalate_at ?? approval.expires_at;

@@ -1,6 +1,6 @@
 /** The inbox: what waits for people's word, mine first, with its clocks. */
 
-import { useState } from 'react';
+import { useRef, useState } from 'react';
 import { useQuery } from '@tanstack/react-query';
 import type { Approval } from '../../api/client';
 import { useMay } from '../../api/session';
@@ -23,6 +23,7 @@ export function ApprovalsRoom({ selected }: { selected: string | undefined }) {
   const all = inOrder(open.data?.approvals ?? [], me);
   const [filter, setFilter] = useState<{ shown: Shown; words: string }>({ shown: 'all', words: '' });
   const list = chosenOf(all, me, { ...filter, now: Date.now() });
+  const find = useRef<HTMLInputElement>(null);
   const [marked, setMarked] = useState<ReadonlySet<string>>(new Set());
   const [deciding, setDeciding] = useState<{ approvals: Approval[]; approve: boolean }>();
   const listed = list.find((approval) => approval.approval === selected);
@@ -53,6 +54,7 @@ export function ApprovalsRoom({ selected }: { selected: string | undefined }) {
     { press: 'x', does: 'Mark the request', run: () => shown && canDecide(shown, me) && mark(shown) },
     { press: 'a', does: 'Approve, after a confirmation', run: () => decide(true) },
     { press: 'r', does: 'Reject, after a confirmation', run: () => decide(false) },
+    { press: '/', does: 'Find', run: () => find.current?.focus() },
     { press: 'o', does: 'Open the run', run: () => shown && go(at('runs', shown.run_id)) },
   ]);
 
@@ -91,7 +93,7 @@ export function ApprovalsRoom({ selected }: { selected: string | undefined }) {
             <option value="mine">Those that I may decide</option>
             <option value="overdue">Those that are overdue</option>
           </Select>
-          <Input label="Find" type="search" value={filter.words} onChange={(event) => setFilter({ ...filter, words: event.target.value })} />
+          <Input label="Find" ref={find} type="search" value={filter.words} onChange={(event) => setFilter({ ...filter, words: event.target.value })} />
         </div>
       )}
       {all.length === 0 && shown === undefined ? (

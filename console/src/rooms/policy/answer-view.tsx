@@ -2,9 +2,9 @@ import { Mark } from '../../parts/state';
 import { Text } from '../../parts/text';
 import { demand, lookOf, type Answer } from './answer';
 
-export function Verdict({ of }: { of: string }) {
+export function Verdict({ of, note = '' }: { of: string; note?: string }) {
   const [tone, word] = lookOf(of);
-  return <Mark tone={tone} word={word} />;
+  return <Mark tone={tone} word={note === '' ? word : `${word}, ${note}`} />;
 }
 
 /** Which rules spoke, why, and what they demand of people. */

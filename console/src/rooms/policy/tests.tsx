@@ -11,6 +11,7 @@ import { nameOf, type Policy, type PolicyVersion } from './query';
 import { VersionChoice } from './version-choice';
 
 export type Tested = Schema['PolicyTests'];
+type Test = Tested['tests'][number];
 
 export function Tests({ policy, versions }: { policy: Policy; versions: PolicyVersion[] }) {
   const [version, setVersion] = useState(policy.active ?? 0);
@@ -61,17 +62,17 @@ function Result({ of, version }: { of: Tested; version: number }) {
         rows={tests}
         keyOf={(test) => test.name}
         columns={[
-          { title: 'Outcome', cell: (test) => <span className={`tag ${test.outcome === 'passed' ? 'good' : 'bad'}`}>{test.outcome}</span> },
+          { title: 'Outcome', cell: (test) => <span className={`tag ${test.outcome === 'passed' ? 'good-tag' : 'bad'}`}>{test.outcome}</span> },
           { title: 'Test', cell: (test) => <Text of={test.name} /> },
           {
             title: 'Where',
             cell: (test) => (
-              <code>
+              <code className="one-line">
                 <Text of={`${test.file}:${test.line}`} />
               </code>
             ),
           },
-          { title: 'What', cell: (test) => <Text of={test.message ?? ''} /> },
+          ...(of.failed === 0 ? [] : [{ title: 'What', cell: (test: Test) => <Text of={test.message ?? ''} /> }]),
         ]}
       />
     </section>

@@ -1,6 +1,6 @@
 /** What can be done about a run now. The server says what helps; a few things are always possible. */
 
-import type { Run, RunState, Schema } from '../../api/client';
+import type { Run, RunState, Schema, Step, StepState } from '../../api/client';
 
 export type Action = 'approve' | 'reject' | 'resolve' | 'retry' | 'reassign' | 'resume' | 'skip' | 'signal' | 'rollback' | 'restart' | 'pause' | 'cancel';
 
@@ -9,6 +9,13 @@ const PAUSABLE: RunState[] = ['pending', 'running', 'waiting_approval', 'waiting
 
 export function isOver(state: RunState): boolean {
   return OVER.includes(state);
+}
+
+const STOPPED: StepState[] = ['skipped', 'failed', 'canceled', 'rolled_back'];
+
+/** It writes nothing more, but may begin again: the server keeps its output open. The output of one that succeeded ends by itself. */
+export function hasStopped(step: Step): boolean {
+  return STOPPED.includes(step.state);
 }
 
 export interface Rights {

@@ -1,7 +1,7 @@
 /** How a step went: each attempt, wait and pause, and which worker had it. */
 
 import type { Schema, Step } from '../../api/client';
-import { Id, Text, Took } from '../../parts/text';
+import { Id, Prose, Text, Took } from '../../parts/text';
 import { at, Link } from '../../route/router';
 import type { RunEvent } from '../../text/events';
 import { segments, SEGMENT_WORDS } from '../../text/timeline';
@@ -33,7 +33,7 @@ export function Attempts({ step, events, tried }: { step: Step; events: RunEvent
                 {by !== undefined && <>, at <WorkerLink of={by} /></>}
                 {segment.note !== undefined && (
                   <span className="quiet">
-                    : <Text of={segment.note} />
+                    : <Prose of={segment.note} />
                   </span>
                 )}
               </span>

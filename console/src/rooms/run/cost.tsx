@@ -1,7 +1,7 @@
 /** What a step's attempts have cost, and which credentials they were given: ids and times, never a value. */
 
 import type { Schema } from '../../api/client';
-import { Table } from '../../parts/table';
+import { Facts } from '../../parts/facts';
 import { Ago, Text } from '../../parts/text';
 
 type Attempt = Schema['AttemptView'];
@@ -42,17 +42,17 @@ export function CostAndCredentials({ tried }: { tried: Attempt[] }) {
       {used.length > 0 && (
         <section>
           <h3>Credentials used</h3>
-          <Table
-            caption="Credentials that the step was given"
-            rows={used}
-            keyOf={(credential) => `${credential.attempt} ${credential.credential_id} ${credential.fetched_at}`}
-            columns={[
-              { title: 'Credential', cell: (credential) => <code className="wrap"><Text of={credential.credential_id} /></code> },
-              { title: 'Attempt', number: true, cell: (credential) => credential.attempt },
-              { title: 'Fetched', cell: (credential) => <Ago at={credential.fetched_at} /> },
-              { title: 'Revoked', cell: (credential) => (credential.revoked_at == null ? <span className="quiet">no lease to revoke</span> : <Ago at={credential.revoked_at} />) },
-            ]}
-          />
+          {used.map((credential) => (
+            <Facts
+              key={`${credential.attempt} ${credential.credential_id} ${credential.fetched_at}`}
+              of={[
+                ['Credential', <code className="wrap"><Text of={credential.credential_id} /></code>],
+                ...(tried.length > 1 ? [['Attempt', credential.attempt] as [string, number]] : []),
+                ['Fetched', <Ago at={credential.fetched_at} />],
+                ['Revoked', credential.revoked_at == null ? <span className="quiet">no lease to revoke</span> : <Ago at={credential.revoked_at} />],
+              ]}
+            />
+          ))}
         </section>
       )}
     </>

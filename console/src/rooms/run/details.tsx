@@ -1,4 +1,4 @@
-/** Below the steps: what happened in order, what the run was given and gave, and what else is known about it. */
+/** Below the timeline: what happened in order, what the run was given and gave, and what else is known about it. */
 
 import { useState } from 'react';
 import type { Run, Step } from '../../api/client';
@@ -8,7 +8,7 @@ import { Loading } from '../../parts/notes';
 import { State } from '../../parts/state';
 import { Table } from '../../parts/table';
 import { Tabs } from '../../parts/tabs';
-import { Id, Instant, Text } from '../../parts/text';
+import { Id, Instant, Prose, Text } from '../../parts/text';
 import { Link, useParam } from '../../route/router';
 import { words, type RunEvent } from '../../text/events';
 import { local, span, timeOfDay, utc } from '../../text/span';
@@ -63,7 +63,7 @@ function Events({ events, steps }: { events: RunEvent[]; steps: Step[] }) {
           { title: '#', number: true, className: 'quiet', cell: (event) => event.seq },
           { title: 'Time', className: 'mono', cell: (event) => <span title={`${local(event.at)}\n${utc(event.at)}`}>{timeOfDay(event.at)}</span> },
           { title: 'Step', cell: ({ body }) => body.step !== undefined && <Text of={steps[body.step]?.key ?? `step ${body.step + 1}`} /> },
-          { title: 'What happened', cell: (event) => <span title={event.body.event}><Text of={words(event)} /></span> },
+          { title: 'What happened', cell: (event) => <span title={event.body.event}><Prose of={words(event)} /></span> },
           { title: 'By', className: 'quiet', cell: ({ context }) => <By context={context} /> },
         ]}
       />
@@ -140,7 +140,7 @@ function About({ run, steps }: { run: Run; steps: Step[] }) {
                 </Link>
               )),
         ],
-        ['Chain', run.resume_count === 0 ? 'the first of its kind' : `number ${run.resume_count + 1} of its chain`],
+        ['Chain', run.resume_count === 0 ? 'not resumed' : `number ${run.resume_count + 1} of its chain`],
         ['Root', run.root_run_id == null ? '–' : <Id of={run.root_run_id} />],
         ['Trace', run.traceparent == null ? '–' : <code className="wrap"><Text of={run.traceparent} /></code>],
       ]}
@@ -156,9 +156,9 @@ function numbers({ metrics }: Run): [string, string][] {
   const asked = approvals === 0 ? 'nobody' : `${approvals === 1 ? 'once' : `${approvals} times`}, ${span(approval_wait_ms)} of waiting`;
   return [
     ['Steps', ended.filter(Boolean).join(', ')],
-    ['Attempts', retries === 0 ? `${attempts}` : `${attempts}, ${retries === 1 ? 'one' : retries} of them again`],
+    ['Attempts', retries === 0 ? `${attempts}` : `${attempts}, of which ${retries === 1 ? 'one retry' : `${retries} retries`}`],
     ['People asked', asked],
-    ['Answers', `${output_bytes.toLocaleString()} bytes`],
+    ['Output', `${output_bytes.toLocaleString()} bytes`],
   ];
 }
 

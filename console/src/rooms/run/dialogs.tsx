@@ -5,8 +5,7 @@ import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { api, intention, must, type Run, type Schema, type Step } from '../../api/client';
 import { Area, Check, FormDialog, Input, json, Reason, Select, text } from '../../parts/form';
 import { Loaded } from '../../parts/loaded';
-import { asSentence } from '../../parts/notes';
-import { Text } from '../../parts/text';
+import { Prose, Text } from '../../parts/text';
 import { visible } from '../../text/visible';
 import { at, go } from '../../route/router';
 import { isOver, type Action } from './actions';
@@ -26,10 +25,10 @@ interface Props {
 /** Where the run now stands, or the run that was made from one that had ended. */
 type Answer = Schema['Standing'] | Schema['Started'];
 
-/** Sends a directive, and follows the run to wherever it now stands. */
+/** Sends a directive, and follows the run to wherever it now stands. `saidWhereAsked` is said where people are asked first. */
 function useDirective(run: Run) {
   const queries = useQueryClient();
-  return async (asked: Promise<{ data?: Answer; error?: unknown; response: Response }>, said: string) => {
+  return async (asked: Promise<{ data?: Answer; error?: unknown; response: Response }>, said: string, saidWhereAsked = said) => {
     const standing = await must(asked);
     void queries.invalidateQueries({ queryKey: ['run', run.run_id] });
     if ('needs' in standing && standing.needs != null) {
@@ -39,7 +38,7 @@ function useDirective(run: Run) {
       go(at('runs', standing.run_id));
       return 'A new run has taken over.';
     }
-    return said;
+    return 'state' in standing && standing.state === 'waiting_approval' ? saidWhereAsked : said;
   };
 }
 
@@ -74,11 +73,16 @@ function Rollback({ run, steps, close }: Props) {
   const [key] = useState(intention);
   const over = isOver(run.state);
   const done = steps.filter((step) => step.kind !== 'rollback' && UNDOABLE.includes(step.state));
+  // A run that has not ended ends by it, also where nothing is undone.
+  const everything = useQuery(rollbackQuery(run.run_id, '')).data?.undone.length;
+  const chosen = useQuery(rollbackQuery(run.run_id, from)).data?.undone.length;
+  const nothing = over && everything === 0;
   return (
     <FormDialog
       title="Roll this run back"
       verb="Roll back"
       danger
+      disabled={over && chosen === 0}
       close={close}
       act={(form) => direct(api.POST('/api/v1/runs/{run}/rollback', { ...of(run), headers: key, body: { reason: text(form, 'reason'), step: from === '' ? null : from } }), 'What the run did is being undone.')}
     >
@@ -87,7 +91,7 @@ function Rollback({ run, steps, close }: Props) {
           ? 'This run stays as it is. A new one undoes what it has done, the newest first. The policy judges each step of that, and may ask people.'
           : 'What the run has done is undone, the newest first, then the run ends.'}
       </p>
-      {done.length > 1 && (
+      {done.length > 1 && !nothing && (
         <Select label="How far back" value={from} onChange={(event) => setFrom(event.target.value)}>
           <option value="">Everything</option>
           {done.slice(1).map((step) => (
@@ -98,7 +102,7 @@ function Rollback({ run, steps, close }: Props) {
         </Select>
       )}
       <Undone run={run} from={from} />
-      <Reason />
+      {!nothing && <Reason />}
     </FormDialog>
   );
 }
@@ -133,7 +137,7 @@ function Undone({ run, from }: { run: Run; from: string }) {
               Stays as it is: {left.map((step) => `${visible(step.step)} (${visible(step.why)})`).join(', ')}.
             </p>
           )}
-          {undone.length > 0 && <p className="quiet"><Text of={asSentence(asks)} /></p>}
+          {undone.length > 0 && <p className="quiet">Asked first: <Prose of={`${asks}.`} /></p>}
         </>
       )}
     </Loaded>
@@ -173,7 +177,7 @@ function Retry({ run, close }: Props) {
       title={over ? 'Retry in a new run' : 'Retry the step'}
       verb="Retry"
       close={close}
-      act={async (form) => direct(api.POST('/api/v1/runs/{run}/retry', { ...of(run), headers: key, body: { input: json(form, 'input') as Schema['Json'] } }), 'The step is tried again.')}
+      act={async (form) => direct(api.POST('/api/v1/runs/{run}/retry', { ...of(run), headers: key, body: { input: json(form, 'input') as Schema['Json'] } }), 'The step is tried again.', 'People are asked first; then the step is tried again.')}
     >
       <p>
         {over
@@ -214,7 +218,7 @@ function Reassign({ run, close }: Props) {
       verb="Reassign"
       danger
       close={close}
-      act={(form) => direct(api.POST('/api/v1/runs/{run}/reassign', { ...of(run), body: { reason: text(form, 'reason') } }), 'Another worker is looked for.')}
+      act={(form) => direct(api.POST('/api/v1/runs/{run}/reassign', { ...of(run), body: { reason: text(form, 'reason') } }), 'Another worker is looked for.', 'People are asked first; then another worker is looked for.')}
     >
       <p>The next worker begins with an empty directory. What the lost one has left there is gone; see what its command did first. Where an approval guards the step, those people are asked again.</p>
       <Reason />
@@ -277,17 +281,32 @@ function Resolve({ run, steps, close }: Props) {
       act={async (form) => {
         const outcome = text(form, 'outcome') as Schema['Resolution'];
         const body = { outcome, reason: text(form, 'reason'), output: json(form, 'output') as Schema['Json'] };
-        const params = { path: { run: run.run_id, step: text(form, 'step') } };
+        const params = { path: { run: run.run_id, step: text(form, 'step') || (doubtful[0]?.key ?? '') } };
         return direct(api.POST('/api/v1/runs/{run}/steps/{step}/resolve', { params, body }), 'It is recorded, and the run goes on.');
       }}
     >
       <p>An effect was sent and nobody knows what became of it. Look in the other system first; what you say here is believed.</p>
-      <Select name="step" label="Step">
-        {doubtful.map((step) => (
-          <option key={step.position}>{step.key}</option>
-        ))}
-      </Select>
-      <Select name="outcome" label="What became of it" required>
+      {doubtful.length === 1 ? (
+        <p>
+          Step: <strong><Text of={doubtful[0]!.key} /></strong>
+        </p>
+      ) : (
+        <Select name="step" label="Step">
+          {doubtful.map((step) => (
+            <option key={step.position}>{step.key}</option>
+          ))}
+        </Select>
+      )}
+      <Select
+        name="outcome"
+        label="What became of it"
+        required
+        defaultValue=""
+        hint="That it did not happen, or failed, is believed only some time after the end of the worker’s lease: a request may still be on its way."
+      >
+        <option value="" disabled>
+          Choose …
+        </option>
         <option value="happened">It happened: the step has succeeded</option>
         <option value="did_not_happen">It did not happen: try it again</option>
         <option value="failed">It failed: the step has failed</option>

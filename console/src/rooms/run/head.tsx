@@ -2,18 +2,19 @@
 
 import { useState } from 'react';
 import { useQuery } from '@tanstack/react-query';
-import type { Run, Step } from '../../api/client';
+import type { Run, Schema, Step } from '../../api/client';
 import { useFlag, useMay } from '../../api/session';
 import { useKeys } from '../../keyboard/keys';
 import { Button } from '../../parts/button';
 import { Copy } from '../../parts/copy';
 import { Command } from '../../parts/notes';
 import { State } from '../../parts/state';
-import { Ago, Id, Text, Took, useNow } from '../../parts/text';
+import { Ago, Id, Prose, Text, Took, useNow } from '../../parts/text';
 import { at, Link } from '../../route/router';
-import { sentence } from '../../text/why';
+import { sentence, toldCauses } from '../../text/why';
 import { DecideDialog } from '../approvals/decide';
-import { canDecide, titleOf, reasonOf, useDecider } from '../approvals/inbox';
+import { canDecide, titleOf, reasonOf, useDecider, whyNot } from '../approvals/inbox';
+import { commandFor } from '../workers/fleet';
 import { actionsFor, isOver, type Action } from './actions';
 import { DIALOGS, VERBS } from './dialogs';
 import { definitionQuery, runApprovalsQuery, whyQuery } from './query';
@@ -77,9 +78,9 @@ export function RunHead({ run, steps }: { run: Run; steps: Step[] }) {
       </p>
       <div className={`why ${isOver(run.state) ? 'over' : ''}`}>
         <div className="why-words">
-          {causes.map((cause, index) => (
+          {toldCauses(causes).map((cause, index) => (
             <p key={index}>
-              <Text of={sentence(cause, now)} />
+              <Prose of={sentence(cause, now, isOver(run.state))} />
               {(cause.cause === 'unclaimed' || cause.cause === 'assigning' || cause.cause === 'unknown_task') && (
                 <>
                   {' '}
@@ -102,7 +103,7 @@ export function RunHead({ run, steps }: { run: Run; steps: Step[] }) {
             </blockquote>
           )}
           {open !== undefined && rights.vote && !decidable && (
-            <p className="quiet">You have voted already, or may not decide on this one.</p>
+            <p className="quiet">{whyNot(open, me)}</p>
           )}
         </div>
         {(actions.length > 0 || startable || workspace) && (
@@ -130,7 +131,7 @@ export function RunHead({ run, steps }: { run: Run; steps: Step[] }) {
           </div>
         )}
       </div>
-      {needsWorker && <Command text={workerCommand(causes)} />}
+      {needsWorker && <Command text={commandFor(causes.map(queueOf).find((queue) => queue !== undefined), causes)} />}
       <Chain run={run} />
       {open !== undefined && (doing === 'approve' || doing === 'reject') && (
         <DecideDialog approvals={[open]} approve={doing === 'approve'} close={close} />
@@ -140,11 +141,9 @@ export function RunHead({ run, steps }: { run: Run; steps: Step[] }) {
   );
 }
 
-function workerCommand(causes: { cause: string; queue?: string; task?: string | null }[]): string {
-  const wanted = causes.find((cause) => cause.cause === 'unclaimed' || cause.cause === 'assigning' || cause.cause === 'unknown_task');
-  const queue = wanted?.queue === undefined || wanted.queue === 'default' ? '' : ` --queue ${wanted.queue}`;
-  if (wanted?.cause === 'assigning') return `interlock worker${queue} --commands FILE`;
-  return `interlock worker${queue} --task ${wanted?.task ?? 'NAME'}=PROGRAM`;
+/** The queue in which the step waits for a worker. */
+function queueOf(cause: Schema['Cause']): string | undefined {
+  return 'queue' in cause ? cause.queue : undefined;
 }
 
 /** Runs that were made from one another. */

@@ -4,6 +4,7 @@ import { useState } from 'react';
 import { useQuery } from '@tanstack/react-query';
 import type { Step } from '../../api/client';
 import { Terminal } from '../../terminal/terminal';
+import { hasStopped } from './actions';
 import { outputQuery } from './query';
 
 export function StepOutput({ run, step }: { run: string; step: Step }) {
@@ -27,7 +28,7 @@ export function StepOutput({ run, step }: { run: string; step: Step }) {
           </select>
         )}
       </div>
-      <Terminal key={`${step.key} ${attempt ?? ''}`} run={run} step={step.key} attempt={attempt} />
+      <Terminal key={`${step.key} ${attempt ?? ''}`} run={run} step={step.key} attempt={attempt} stopped={hasStopped(step)} />
     </section>
   );
 }

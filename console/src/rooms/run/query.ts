@@ -105,6 +105,12 @@ export interface DefinedStep {
   with?: unknown;
 }
 
+/** The signal or the time that a step waits for. */
+export function waitOf(step: DefinedStep): string {
+  const wait = (step.wait ?? {}) as { signal?: string; for?: string; until?: string };
+  return wait.signal ?? wait.for ?? wait.until ?? 'its time';
+}
+
 export interface Definition {
   description?: string;
   profile?: string;

@@ -53,18 +53,20 @@ export function RunRoom({ id }: { id: string }) {
       <RunHead run={run.data} steps={list} />
       {steps.error !== null && <ProblemNote error={steps.error} />}
       <div className="run-panes">
-        <section className="pane" aria-label="Steps">
-          {steps.data === undefined ? (
-            <Loading rows={6} />
-          ) : (
-            <Timeline run={run.data} steps={list} events={events.data ?? []} selected={selected?.position} choose={choose} phases={phases} />
-          )}
-        </section>
+        <div className="run-left">
+          <section className="pane" aria-label="Steps">
+            {steps.data === undefined ? (
+              <Loading rows={6} />
+            ) : (
+              <Timeline run={run.data} steps={list} events={events.data ?? []} selected={selected?.position} choose={choose} phases={phases} />
+            )}
+          </section>
+          <Details run={run.data} steps={list} events={events.data} />
+        </div>
         <section className="pane step-pane" aria-label="The selected step">
-          {selected === undefined ? <Loading rows={6} /> : <StepPane run={run.data} step={selected} events={events.data ?? []} />}
+          {selected === undefined ? <Loading rows={6} /> : <StepPane run={run.data} steps={list} step={selected} events={events.data ?? []} />}
         </section>
       </div>
-      <Details run={run.data} steps={list} events={events.data} />
     </div>
   );
 }

@@ -8,7 +8,7 @@ import { Button } from '../../parts/button';
 import { Facts } from '../../parts/facts';
 import { JsonView } from '../../parts/json';
 import { State } from '../../parts/state';
-import { Ago, Id, Text, Took } from '../../parts/text';
+import { Ago, Id, Prose, Text, Took } from '../../parts/text';
 import type { RunEvent } from '../../text/events';
 import { ApprovalVotes } from '../approvals/votes';
 import { Attempts, WorkerLink } from './attempts';
@@ -18,15 +18,16 @@ import { isOver } from './actions';
 import { RestartDialog } from './dialogs';
 import { StepOutput } from './output';
 import { PHASE_WORDS } from './phases';
-import { attemptsQuery, definitionQuery, receiptsQuery, runApprovalsQuery, type Definition, type DefinedStep } from './query';
+import { attemptsQuery, definitionQuery, receiptsQuery, runApprovalsQuery, waitOf, type Definition, type DefinedStep } from './query';
 
 interface Props {
   run: Run;
+  steps: Step[];
   step: Step;
   events: RunEvent[];
 }
 
-export function StepPane({ run, step, events }: Props) {
+export function StepPane({ run, steps, step, events }: Props) {
   const version = useQuery(definitionQuery(run.workflow, run.workflow_version));
   const definition = version.data?.definition as Definition | undefined;
   const defined = definition?.steps?.find((each) => each.id === step.key);
@@ -38,7 +39,10 @@ export function StepPane({ run, step, events }: Props) {
   const tried = (attempts.data ?? []).filter((attempt) => attempt.position === step.position);
   const [restart, setRestart] = useState(false);
   const operates = useMay('operate');
-  const restartable = operates && step.kind !== 'rollback' && run.continued_by == null && (isOver(run.state) || run.state === 'paused');
+  // The server refuses it while an effect's outcome is unknown.
+  const doubtful = steps.some((each) => each.state === 'in_doubt');
+  const restartable =
+    operates && step.kind !== 'rollback' && run.continued_by == null && !doubtful && (isOver(run.state) || run.state === 'paused');
   return (
     <>
       <header className="pane-head">
@@ -57,36 +61,29 @@ export function StepPane({ run, step, events }: Props) {
           <Text of={defined.description} />
         </p>
       )}
-      <Facts of={[...factsOf(step, defined), ...workerFact(tried.at(-1))]} />
+      <Facts of={[...factsOf(step, defined, tried.length > 1), ...workerFact(tried.at(-1))]} />
       {step.error != null && (
         <section>
           <h3>Error</h3>
           <StepErrorView error={step.error} />
           {step.no_retry != null && (
             <p className="quiet">
-              Not tried again: <Text of={step.no_retry} />.
+              Not tried again: <Prose of={step.no_retry} />.
             </p>
           )}
         </section>
       )}
       <StepOutput key={step.key} run={run.run_id} step={step} />
-      <Decisions run={run.run_id} position={step.position} />
-      {mine.map((approval) => (
-        <section key={approval.approval}>
-          <h3>Approval</h3>
-          <ApprovalVotes approval={approval} />
-        </section>
-      ))}
-      {step.input != null && (
-        <section>
-          <h3>Input</h3>
-          <JsonView value={step.input} what="the step’s input" />
-        </section>
-      )}
       {step.output !== undefined && (
         <section>
           <h3>Output</h3>
           <JsonView value={step.output} what="the step’s output" />
+        </section>
+      )}
+      {step.input != null && (
+        <section>
+          <h3>Input</h3>
+          <JsonView value={step.input} what="the step’s input" />
         </section>
       )}
       <Attempts step={step} events={events} tried={tried} />
@@ -116,15 +113,23 @@ export function StepPane({ run, step, events }: Props) {
           ))}
         </section>
       )}
+      {mine.map((approval) => (
+        <section key={approval.approval}>
+          <h3>Approval</h3>
+          <ApprovalVotes approval={approval} />
+        </section>
+      ))}
+      <Decisions run={run.run_id} position={step.position} approvals={mine} />
       {restart && <RestartDialog run={run} from={step.key} close={() => setRestart(false)} />}
     </>
   );
 }
 
-function factsOf(step: Step, defined: DefinedStep | undefined): [string, React.ReactNode][] {
+function factsOf(step: Step, defined: DefinedStep | undefined, retried: boolean): [string, React.ReactNode][] {
   const facts: [string, React.ReactNode][] = [['Kind', step.kind]];
   if (defined?.task !== undefined) facts.push(['Task', <code><Text of={defined.task} /></code>]);
   if (defined?.uses !== undefined) facts.push(['Calls', <code><Text of={defined.uses} /></code>]);
+  if (defined?.wait !== undefined) facts.push(['Waits for', <code><Text of={waitOf(defined)} /></code>]);
   if (step.phase != null) facts.push(['Phase', PHASE_WORDS[step.phase]]);
   if (defined?.if !== undefined) facts.push(['Only if', <code><Text of={defined.if} /></code>]);
   if (defined?.effect !== undefined) facts.push(['Effect', defined.effect]);
@@ -134,7 +139,7 @@ function factsOf(step: Step, defined: DefinedStep | undefined): [string, React.R
   const read = step.kind === 'rollback' ? readBack(step.output) : undefined;
   if (read !== undefined) facts.push(['Read back', read]);
   if (step.started_at != null) facts.push(['Started', <Ago at={step.started_at} />]);
-  if (step.finished_at != null && step.started_at != null) facts.push(['Took', <Took from={step.started_at} to={step.finished_at} />]);
+  if (step.finished_at != null && step.started_at != null) facts.push([retried ? 'Last attempt' : 'Took', <Took from={step.started_at} to={step.finished_at} />]);
   return facts;
 }
 
@@ -157,7 +162,7 @@ export function StepErrorView({ error }: { error: unknown }) {
   return (
     <div className="step-error">
       <p>
-        <Text of={known.message} lines />
+        <Prose of={known.message} lines />
       </p>
       <code className="quiet">
         <Text of={[known.code, known.class].filter(Boolean).join(' · ')} />

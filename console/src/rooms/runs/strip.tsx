@@ -2,7 +2,7 @@
 
 import { useQuery } from '@tanstack/react-query';
 import { toneOf, wordOf } from '../../parts/state';
-import { Text, Took } from '../../parts/text';
+import { Prose, Text, Took } from '../../parts/text';
 import { at, Link } from '../../route/router';
 import { backlog, statusQuery, tallies, type Status } from './status';
 
@@ -23,7 +23,7 @@ export function StatusStrip() {
         <ul className="strip-problems">
           {status.data.problems.slice(0, PROBLEMS_SHOWN).map((problem, index) => (
             <li key={index}>
-              <Text of={problem.text} />
+              <Prose of={problem.text} />
             </li>
           ))}
           {status.data.problems.length > PROBLEMS_SHOWN && <li>and {status.data.problems.length - PROBLEMS_SHOWN} more</li>}

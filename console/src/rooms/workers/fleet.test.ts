@@ -24,6 +24,17 @@ it('names the queue where it is not the usual one', () => {
   expect(commandFor('gpu')).toBe('interlock worker --queue gpu --task NAME=PROGRAM');
 });
 
+it('names what the waiting steps need: a task, commands, capabilities', () => {
+  const unclaimed = { cause: 'unclaimed' as const, queue: 'default', since: 1 };
+  const assigning = { cause: 'assigning' as const, queue: 'default', attempts_max: 3, needs: ['command:dev-flex', 'workdir', 'gpu'] };
+  expect(commandFor('default', [{ ...unclaimed, task: 'db.inspect' }])).toBe('interlock worker --task db.inspect=PROGRAM');
+  expect(commandFor('default', [{ ...unclaimed, needs: ['command:dev-flex'] }])).toBe('interlock worker --commands FILE');
+  expect(commandFor('default', [assigning])).toBe('interlock worker --commands FILE --capability gpu');
+  expect(commandFor('default', [assigning, { ...unclaimed, task: 'a' }, { ...unclaimed, task: 'b' }])).toBe(
+    'interlock worker --commands FILE --task NAME=PROGRAM --capability gpu',
+  );
+});
+
 it('tells proven sandbox profiles from what else a worker can do', () => {
   const able = worker({ capabilities: ['effects', 'command:prod-critical', 'command:dev-flex', 'control:seccomp', 'ssh'] });
   expect(provenProfiles(able)).toEqual(['prod-critical', 'dev-flex']);
@@ -64,5 +75,6 @@ it('finds the runs whose step nobody of a queue has', () => {
   const unclaimed = { cause: 'unclaimed' as const, queue: 'gpu', since: 1, step: 'a' };
   expect(isUnassigned([unclaimed], 'gpu')).toBe(true);
   expect(isUnassigned([unclaimed], 'default')).toBe(false);
+  expect(isUnassigned([{ cause: 'assigning' as const, queue: 'gpu', attempts_max: 3 }], 'gpu')).toBe(true);
   expect(isUnassigned([], 'gpu')).toBe(false);
 });

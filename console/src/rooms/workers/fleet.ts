@@ -17,13 +17,37 @@ export function isUnserved(queue: Queue): boolean {
   return queue.workers === 0 && queue.ready > 0;
 }
 
-/** The command that starts a worker for a queue. */
-export function commandFor(queue?: string): string {
+const COMMAND = 'command:';
+
+/** What a worker says of itself without being told to. */
+const BUILT_IN = ['workdir', 'effects'];
+
+/** The command that starts a worker for a queue, and for the steps that wait for one, as their causes say. */
+export function commandFor(queue?: string, causes: readonly Cause[] = []): string {
   const from = queue === undefined || queue === 'default' ? '' : ` --queue ${queue}`;
-  return `interlock worker${from} --task NAME=PROGRAM`;
+  const waiting = causes.filter((cause) => isWaiting(cause));
+  const needs = new Set(waiting.flatMap((cause) => ('needs' in cause ? (cause.needs ?? []) : [])));
+  const capabilities = [...needs].filter((name) => !name.includes(':') && !BUILT_IN.includes(name)).map((name) => ` --capability ${name}`);
+  const commands = waiting.filter(isCommand);
+  const others = waiting.filter((cause) => !isCommand(cause));
+  const tasks = new Set(others.map((cause) => ('task' in cause ? cause.task : undefined) ?? 'NAME'));
+  const task = others.length === 0 && commands.length > 0 ? '' : ` --task ${tasks.size === 1 ? [...tasks][0] : 'NAME'}=PROGRAM`;
+  return `interlock worker${from}${commands.length > 0 ? ' --commands FILE' : ''}${task}${capabilities.join('')}`;
 }
 
-const COMMAND = 'command:';
+type Cause = Schema['Cause'];
+type Waiting = Extract<Cause, { cause: 'unclaimed' | 'unknown_task' | 'assigning' }>;
+
+/** The step waits for a worker. */
+function isWaiting(cause: Cause): cause is Waiting {
+  return cause.cause === 'unclaimed' || cause.cause === 'unknown_task' || cause.cause === 'assigning';
+}
+
+/** What waits is a command, or a run whose commands share a directory. */
+function isCommand(cause: Waiting): boolean {
+  return cause.cause === 'assigning' || (cause.cause === 'unclaimed' && (cause.needs ?? []).length > 0);
+}
+
 const CONTROL = 'control:';
 
 /** The sandbox profiles that the worker's host was proven able to keep, each by trying its controls out when it started. */
@@ -83,6 +107,6 @@ export function deedFor(worker: Worker): 'drain' | 'forget' | undefined {
 }
 
 /** Why a run's step is with no worker of a queue, as its causes say it. */
-export function isUnassigned(causes: readonly Schema['Cause'][], queue: string): boolean {
-  return causes.some((cause) => (cause.cause === 'unclaimed' || cause.cause === 'unknown_task') && cause.queue === queue);
+export function isUnassigned(causes: readonly Cause[], queue: string): boolean {
+  return causes.some((cause) => isWaiting(cause) && cause.queue === queue);
 }

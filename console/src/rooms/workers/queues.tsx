@@ -51,7 +51,6 @@ export function Queues({ queues }: { queues: Queue[] }) {
             {queue.ready === 1 ? 'A step waits' : `${queue.ready.toLocaleString()} steps wait`} in “<Text of={queue.queue} />”, and no
             worker takes from it:
           </p>
-          <Command text={commandFor(queue.queue)} />
           <Unassigned queue={queue.queue} />
         </div>
       ))}
@@ -59,40 +58,48 @@ export function Queues({ queues }: { queues: Queue[] }) {
   );
 }
 
-/** Which runs wait in the queue, and what each says about it; asked for when somebody opens it. */
+/** The command that serves the queue, made for the runs that wait in it; and which those are, and why. */
 function Unassigned({ queue }: { queue: string }) {
   const [open, setOpen] = useState(false);
-  const waiting = useQuery({ ...unassignedQuery(queue), enabled: open });
+  const waiting = useQuery(unassignedQuery(queue));
+  const causes = (waiting.data ?? []).flatMap(({ why }) => why.because);
   const now = useNow();
+  function toggled(next: boolean) {
+    setOpen(next);
+    if (next) void waiting.refetch();
+  }
   return (
-    <details className="effect" onToggle={(event) => setOpen(event.currentTarget.open)}>
-      <summary>Which runs wait, and why</summary>
-      {open && (
-        <Loaded query={waiting} rows={2}>
-          {(list) =>
-            list.length === 0 ? (
-              <p className="quiet">None of the newest runs says that it waits for this queue.</p>
-            ) : (
-              <ul className="unassigned">
-                {list.map(({ run, why }) => (
-                  <li key={run.run_id}>
-                    <Link to={at('runs', run.run_id)}>
-                      <Text of={run.subject ?? run.workflow} />
-                    </Link>
-                    {why.because.map((cause, index) => (
-                      <span key={index} className="quiet">
-                        {' '}
-                        <Text of={sentence(cause, now)} />
-                      </span>
-                    ))}
-                  </li>
-                ))}
-              </ul>
-            )
-          }
-        </Loaded>
-      )}
-    </details>
+    <>
+      <Command text={commandFor(queue, causes)} />
+      <details className="effect" onToggle={(event) => toggled(event.currentTarget.open)}>
+        <summary>Which runs wait, and why</summary>
+        {open && (
+          <Loaded query={waiting} rows={2}>
+            {(list) =>
+              list.length === 0 ? (
+                <p className="quiet">None of the newest runs says that it waits for this queue.</p>
+              ) : (
+                <ul className="unassigned">
+                  {list.map(({ run, why }) => (
+                    <li key={run.run_id}>
+                      <Link to={at('runs', run.run_id)}>
+                        <Text of={run.subject ?? run.workflow} />
+                      </Link>
+                      {why.because.map((cause, index) => (
+                        <span key={index} className="quiet">
+                          {' '}
+                          <Text of={sentence(cause, now)} />
+                        </span>
+                      ))}
+                    </li>
+                  ))}
+                </ul>
+              )
+            }
+          </Loaded>
+        )}
+      </details>
+    </>
   );
 }
 

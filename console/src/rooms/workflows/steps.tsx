@@ -1,7 +1,7 @@
 import type { ReactNode } from 'react';
 import { Text } from '../../parts/text';
 import { PHASE_WORDS } from '../run/phases';
-import type { DefinedStep, Definition } from '../run/query';
+import { waitOf, type DefinedStep, type Definition } from '../run/query';
 
 /** The steps as the file has them, one after the other. */
 export function StepList({ definition }: { definition: Definition }) {
@@ -52,9 +52,6 @@ function what(step: DefinedStep): ReactNode {
     const message = (step.approval as { message?: string } | null)?.message;
     return message === undefined ? 'asks people' : <>asks people: <Text of={message} /></>;
   }
-  if (step.wait !== undefined) {
-    const wait = step.wait as { signal?: string; for?: string; until?: string };
-    return <>waits for <code><Text of={wait.signal ?? wait.for ?? wait.until ?? 'its time'} /></code></>;
-  }
+  if (step.wait !== undefined) return <>waits for <code><Text of={waitOf(step)} /></code></>;
   return '';
 }

@@ -8,13 +8,14 @@ import { Button } from '../../parts/button';
 import { JsonView } from '../../parts/json';
 import { Empty, Loading, ProblemNote } from '../../parts/notes';
 import { State } from '../../parts/state';
-import { Ago, Countdown, Id, Text, Took, useNow } from '../../parts/text';
+import { Ago, Countdown, Id, Prose, Text, Took, useNow } from '../../parts/text';
 import { at, Link, useParam } from '../../route/router';
 import { Terminal } from '../../terminal/terminal';
-import { sentence } from '../../text/why';
+import { sentence, toldCauses } from '../../text/why';
 import { DecideDialog } from '../approvals/decide';
-import { canDecide, dueAt, titleOf, useDecider } from '../approvals/inbox';
+import { canDecide, dueAt, isOverdue, titleOf, useDecider, whyNot } from '../approvals/inbox';
 import { ApprovalVotes } from '../approvals/votes';
+import { hasStopped } from '../run/actions';
 import { PHASE_WORDS, phaseStarts } from '../run/phases';
 import { definitionQuery, runApprovalsQuery, runQuery, stepsQuery, whyQuery, type Definition, type Phase } from '../run/query';
 
@@ -23,7 +24,7 @@ export function WorkspaceRoom({ id }: { id: string }) {
   const steps = useQuery(stepsQuery(id));
   const [chosen, choose] = useParam('step');
   const list = steps.data ?? [];
-  const selected = list.find((step) => String(step.position) === chosen) ?? list.find((step) => step.position === run.data?.position) ?? list[0];
+  const selected = list.find((step) => String(step.position) === chosen) ?? followed(list, run.data?.position);
   const move = (by: number) => {
     const next = selected === undefined ? undefined : list[list.indexOf(selected) + by];
     if (next !== undefined) choose(String(next.position));
@@ -60,13 +61,24 @@ export function WorkspaceRoom({ id }: { id: string }) {
                   </Button>
                 )}
               </header>
-              <Terminal key={selected.key} run={id} step={selected.key} tall />
+              <Terminal key={selected.key} run={id} step={selected.key} stopped={hasStopped(selected)} tall />
             </>
           )}
         </section>
       </div>
     </div>
   );
+}
+
+/** Kinds of steps that write nothing while they run. */
+const SILENT = ['approval', 'wait', 'transform'];
+
+/** Whose output is shown while nobody has chosen: the step that the run stands at, or the newest before it that can write. */
+function followed(steps: Step[], position: number | undefined): Step | undefined {
+  const current = steps.find((step) => step.position === position);
+  if (current !== undefined && !SILENT.includes(current.kind)) return current;
+  const begun = steps.filter((step) => step.started_at != null && !SILENT.includes(step.kind));
+  return begun.toSorted((a, b) => b.started_at! - a.started_at!)[0] ?? current ?? steps[0];
 }
 
 function Ticket({ run }: { run: Run }) {
@@ -90,9 +102,9 @@ function Ticket({ run }: { run: Run }) {
         Started <Ago at={run.created_at} /> by <Text of={run.started_by ?? run.trigger.type} />, {run.finished_at == null ? 'for ' : 'took '}
         <Took from={run.created_at} to={run.finished_at} />
       </p>
-      {(why.data?.because ?? []).map((cause, index) => (
+      {toldCauses(why.data?.because ?? []).map((cause, index) => (
         <p key={index}>
-          <Text of={sentence(cause, now)} />
+          <Prose of={sentence(cause, now, run.finished_at != null)} />
         </p>
       ))}
       <details>
@@ -105,21 +117,21 @@ function Ticket({ run }: { run: Run }) {
 
 function PendingDecision({ run }: { run: Run }) {
   const me = useDecider();
+  const now = useNow();
   const approvals = useQuery(runApprovalsQuery(run.run_id));
   const [deciding, setDeciding] = useState<{ approval: Approval; approve: boolean }>();
   const open = approvals.data?.find((approval) => approval.state === 'requested');
   if (open === undefined) return null;
-  const due = dueAt(open);
   return (
     <section className="pane decision-due" aria-label="Pending decision">
       <header className="pane-head">
         <h2>Decision due</h2>
-        {due !== undefined && <Countdown to={due} label="Due in" />}
+        {isOverdue(open, now) ? <span className="tag warn">overdue</span> : <Countdown to={dueAt(open)} label="Due in" />}
       </header>
       <p className="question">
         <Text of={titleOf(open)} lines />
       </p>
-      <ApprovalVotes approval={open} />
+      <ApprovalVotes approval={{ ...open, message: null }} />
       {canDecide(open, me) ? (
         <div className="decide">
           <Button look="primary" onClick={() => setDeciding({ approval: open, approve: true })}>
@@ -128,7 +140,7 @@ function PendingDecision({ run }: { run: Run }) {
           <Button onClick={() => setDeciding({ approval: open, approve: false })}>Reject …</Button>
         </div>
       ) : (
-        <p className="quiet">Others decide on this one.</p>
+        <p className="quiet">{whyNot(open, me)}</p>
       )}
       {deciding !== undefined && <DecideDialog approvals={[deciding.approval]} approve={deciding.approve} close={() => setDeciding(undefined)} />}
     </section>

@@ -94,7 +94,8 @@ async fn vote(
     };
     let shown = open(client, only, approve).await?;
     if !sure.yes {
-        printer.note(&show::card(&shown, printer.paint));
+        let caller = show::caller(client, &shown).await;
+        printer.note(&show::card(&shown, caller.as_deref(), printer.paint));
     }
     confirm(sure.yes, if approve { "Approve this?" } else { "Reject this?" })?;
     let (digest, on_behalf_of) = (sure.digest.unwrap_or_else(|| shown.digest.clone()), sure.on_behalf_of);
@@ -119,7 +120,8 @@ async fn vote_on_each(
     for name in &which.which {
         let shown = open(client, name, approve).await;
         if let (false, Ok(shown)) = (sure.yes, &shown) {
-            printer.note(&show::card(shown, printer.paint));
+            let caller = show::caller(client, shown).await;
+            printer.note(&show::card(shown, caller.as_deref(), printer.paint));
         }
         found.push((name, shown));
     }

@@ -8,15 +8,26 @@ use interlock_core::state::ApprovalState;
 use interlock_core::text::article::with_article;
 use interlock_core::text::visible::{visible, visible_lines};
 use interlock_protocol::approvals::ApprovalView;
+use interlock_protocol::identity::{self, Me};
 
 use super::{find, tone};
 use crate::client::Client;
 use crate::output::paint::{Paint, Tone};
 use crate::output::{Printer, span};
+use crate::run::rights::allowed_for;
 
 pub async fn run(client: &Client, printer: Printer, which: &str) -> anyhow::Result<()> {
     let approval = find::approval(client, which).await?;
-    printer.show(&approval, |paint| card(&approval, paint))
+    let caller = caller(client, &approval).await;
+    printer.show(&approval, |paint| card(&approval, caller.as_deref(), paint))
+}
+
+/// The name of whoever asks, where it matters to the card: they may decide, and others may not.
+pub async fn caller(client: &Client, approval: &ApprovalView) -> Option<String> {
+    if approval.may_decide != Some(true) || approval.excluded.is_empty() {
+        return None;
+    }
+    client.get(identity::path::ME).send::<Me>().await.ok()?.person
 }
 
 /// An input, whole and readable, without anything that hides or reorders text.
@@ -35,7 +46,7 @@ const fn becomes(rule: OnDenial) -> &'static str {
 }
 
 /// Everything that somebody who decides should have seen.
-pub fn card(approval: &ApprovalView, paint: Paint) -> String {
+pub fn card(approval: &ApprovalView, caller: Option<&str>, paint: Paint) -> String {
     let now = span::now();
     let mut text = String::new();
     let mut line = |name: &str, value: &str| {
@@ -94,7 +105,12 @@ pub fn card(approval: &ApprovalView, paint: Paint) -> String {
         groups => format!("members of {}", groups.join(" or ")),
     };
     line("from", &visible(&approvers));
-    if !approval.excluded.is_empty() {
+    // Whoever is excluded and may decide all the same does so because the tenant lets everybody.
+    let allows_self_approval = approval.may_decide == Some(true)
+        && caller.is_some_and(|caller| approval.excluded.iter().any(|excluded| excluded == caller));
+    if allows_self_approval {
+        line("also from", &allowed_for(&approval.excluded));
+    } else if !approval.excluded.is_empty() {
         line("not from", &format!("{} (started or directed it)", visible(&approval.excluded.join(", "))));
     }
     line("asked", &span::away(approval.requested_at, now));

@@ -12,6 +12,7 @@ mod policy;
 mod remote;
 mod report;
 mod rig;
+mod sandbox;
 mod w1;
 mod w2;
 mod watchers;
@@ -85,7 +86,9 @@ enum Workload {
     Policy,
     /// From a vote over HTTP until a WebSocket that watches the run has seen it.
     Approvals,
-    /// All of the above.
+    /// How much longer a command takes in the strictest sandbox than by itself.
+    Sandbox,
+    /// All of the above but the sandbox, which not every host has.
     All,
 }
 
@@ -122,6 +125,9 @@ pub async fn run(args: BenchArgs) -> anyhow::Result<()> {
     }
     if wants(Workload::Approvals) {
         approvals::run(&args).await?.print(args.json)?;
+    }
+    if args.workload == Workload::Sandbox {
+        sandbox::run(&args).await?.print(args.json)?;
     }
     if wants(Workload::Fairness) {
         fairness::run(&args).await?.print(args.json)?;

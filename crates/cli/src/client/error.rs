@@ -6,6 +6,7 @@ use interlock_core::text::visible::visible;
 use interlock_protocol::problem::Problem;
 
 use crate::output::exit::Exit;
+use crate::output::indented_lines;
 
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
@@ -27,9 +28,9 @@ pub enum ClientError {
     Setup(String),
 }
 
-/// The problem in one sentence: what the server says, and the code for whoever looks it up.
+/// The problem: what the server says, with its own line breaks, and the code for whoever looks it up.
 fn told(problem: &Problem) -> String {
-    format!("{} ({})", visible(&problem.detail), visible(&problem.code))
+    format!("{} ({})", indented_lines(&problem.detail, 2), visible(&problem.code))
 }
 
 impl ClientError {
@@ -197,5 +198,12 @@ mod tests {
     #[test]
     fn what_a_server_says_cannot_command_the_terminal() {
         assert_eq!(refused(409, "X").to_string(), "no \\u{1b}[2J (X)");
+    }
+
+    #[test]
+    fn a_detail_of_several_lines_is_told_in_several_lines() {
+        let problem = Box::new(Problem::new(422, "X", "2 findings:\nline 1: a\nline 2: b"));
+        let refused = ClientError::Refused { server: "http://h".into(), had_credential: false, problem };
+        assert_eq!(refused.to_string(), "2 findings:\n  line 1: a\n  line 2: b (X)");
     }
 }

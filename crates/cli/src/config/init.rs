@@ -3,14 +3,14 @@
 
 use std::fmt::Write as _;
 use std::io::Write as _;
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::PathBuf;
 
 use anyhow::Context as _;
 use clap::{Args, CommandFactory};
 
-use super::FILE;
 use super::known::{self, Known, Shape};
+use super::{FILE, data_folder};
 use crate::output::exit::{Ended, Exit};
 use crate::output::{Printer, say};
 
@@ -37,9 +37,7 @@ pub fn run(printer: Printer, args: InitArgs) -> anyhow::Result<()> {
         Some(path) if path.as_os_str() == "-" => return say(&text),
         Some(path) => path,
         None => {
-            let mut folder = std::fs::DirBuilder::new();
-            let made = folder.mode(0o700).recursive(true).create(&args.data);
-            made.with_context(|| format!("cannot make the data folder {}", args.data.display()))?;
+            data_folder::make(&args.data)?;
             args.data.join(FILE)
         }
     };

@@ -3,9 +3,11 @@
 //! [`known`] takes the settings from the commands themselves, so that a flag cannot be forgotten. [`file`] reads a file
 //! and checks it whole. [`parse`] lays the file below variables and flags: what it says takes the place of the
 //! defaults, and the command line is parsed again. [`show`] tells the outcome, [`init`] writes a file to begin
-//! with, [`check`] looks at one without starting anything, [`page`] is the reference.
+//! with, [`check`] looks at one without starting anything, [`page`] is the reference. [`data_folder`] makes the
+//! folder that the file stands in.
 
 mod check;
+pub mod data_folder;
 mod file;
 mod init;
 mod known;

@@ -88,7 +88,7 @@ fn page(status: &StatusView, paint: Paint, width: usize) -> String {
         let state = paint.tone(run_tone(run.state), state_words(run.state, None, run.reason));
         let _ = writeln!(text, "{}  {}  {state}, {}", run.run_id, visible(name), span::away(run.created_at, now));
         for cause in &run.because {
-            let _ = writeln!(text, "    {}", cut(&why::words(cause, now), width.saturating_sub(4)));
+            let _ = writeln!(text, "    {}", cut(&visible(&why::words(cause, now)), width.saturating_sub(4)));
         }
     }
     if !status.approvals.is_empty() {

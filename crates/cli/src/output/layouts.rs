@@ -86,11 +86,11 @@ layouts! {
     webhook_arrivals WEBHOOK_ARRIVALS {
         header: ["DELIVERY", "EVENT", "CAME", "STATUS", "ANSWER"],
         ids: [],
-        whole: [],
-        dispensable: [4, 2],
+        whole: [0, 2],
+        dispensable: [3, 0],
         rows: [
-            ["72d3162e-cc78-11e3-81ab-4c9367dc0958", "pull_request.opened", "3 min ago", "started", "run_019a8c2e4b7a7f10a1b2c3d4e5f60001 of deploy"],
-            ["72d3162e-cc78-11e3-81ab-4c9367dc0959", "push", "1 h ago", "ignored", "no workflow has `on` for it"],
+            ["72d3162e-cc78-11e3-81ab-4c9367dc0958", "pull_request", "3 min ago", "completed", "started …e5f60001 of deploy, …e5f60002 of check-links"],
+            ["72d3162e-cc78-11e3-81ab-4c9367dc0959", "push", "1 h ago", "completed", "started nothing: deploy: the event is `push`, and not `pull_request` or `release`; and 2 more"],
         ]
     }
 
@@ -229,12 +229,12 @@ layouts! {
     /// `interlock audit list`.
     audit AUDIT {
         header: ["ENTRY", "WHEN", "WHAT", "BY", "ABOUT"],
-        ids: [4],
-        whole: [],
-        dispensable: [0],
+        ids: [3, 4],
+        whole: [0, 1, 4],
+        dispensable: [1],
         rows: [
-            ["20412", "2026-11-17 09:00:12", "approval.voted, approval.resolved", "ada", "run_019a8c2e4b7a7f10a1b2c3d4e5f60001"],
-            ["20411", "2026-11-17 08:59:59", "key.created", "bob", "key_019a8c2e4b7a7f10a1b2c3d4e5f60001"],
+            ["20412", "3 min ago", "policy.decided, approval.requested, approval.voted, approval.resolved", "ada.lovelace", "run_019a8c2e4b7a7f10a1b2c3d4e5f60001"],
+            ["20411", "2 h ago", "key.created", "bob", "key_019a8c2e4b7a7f10a1b2c3d4e5f60001"],
         ]
     }
 
@@ -420,7 +420,7 @@ layouts! {
     attempts ATTEMPTS {
         header: ["STEP", "TRY", "WORKER", "STARTED", "TOOK", "OUTCOME", "ERROR"],
         ids: [2],
-        whole: [],
+        whole: [2],
         dispensable: [3, 4],
         rows: [
             ["restart-primary-database", "1", "deploy-box-7.example.org", "09:00:12", "1 min 2 s", "timed out", "STEP_TIMEOUT: it ran longer than 60 s"],

@@ -17,6 +17,7 @@ pub mod terminal;
 use std::io::{self, IsTerminal, Write};
 
 use clap::{Args, ValueEnum};
+use interlock_core::text::visible::visible_lines;
 use serde::Serialize;
 
 use crate::output::exit::{Ended, Exit};
@@ -100,6 +101,11 @@ impl Printer {
         }
         columns().unwrap_or(80)
     }
+}
+
+/// Text from outside that may have several lines, each after the first one indented by so many columns.
+pub fn indented_lines(text: &str, indent: usize) -> String {
+    visible_lines(text.trim_end()).replace('\n', &format!("\n{}", " ".repeat(indent)))
 }
 
 /// Prints text on stdout, with a line feed at its end. A reader that has gone away ends the command in peace.

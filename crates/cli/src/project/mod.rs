@@ -13,6 +13,8 @@ use crate::output::OutputArgs;
 use crate::output::exit::{Ended, Exit};
 
 const NAME_CHARS_MAX: usize = 64;
+/// What git leaves out of the project: `interlock up` keeps its data in the folder where it is started.
+const IGNORE_FILE: &str = ".gitignore";
 
 #[derive(Args)]
 pub struct NewProjectArgs {
@@ -48,7 +50,9 @@ struct MadeProject {
 
 pub fn run(args: NewProjectArgs) -> anyhow::Result<()> {
     let name = name_of(&args.name)?;
-    let files = files(&name, args.language);
+    let mut files = files(&name, args.language);
+    // A folder's own list is kept; the data folder has one, too.
+    files.retain(|file| file.path != Path::new(IGNORE_FILE) || !args.name.join(IGNORE_FILE).exists());
     // All or nothing: what is there is looked at before anything is written.
     for file in &files {
         let path = args.name.join(&file.path);
@@ -110,6 +114,7 @@ fn files(name: &str, language: Language) -> Vec<ProjectFile> {
         executable: false,
     };
     vec![
+        plain(IGNORE_FILE, "interlock-data/\n"),
         plain("README.md", include_str!("files/README.md")),
         plain("workflow.yaml", include_str!("files/workflow.yaml")),
         plain("workflow.test.yaml", include_str!("files/workflow.test.yaml")),
@@ -138,6 +143,8 @@ mod tests {
             for file in &files {
                 assert!(!file.text.contains("PROJECT") && !file.text.contains("TASK"), "{}", file.path.display());
             }
+            let ignored = files.iter().find(|file| file.path == Path::new(IGNORE_FILE)).unwrap();
+            assert_eq!(ignored.text, "interlock-data/\n");
             let workflow = files.iter().find(|file| file.path == Path::new("workflow.yaml")).unwrap();
             let checked = interlock_workflow::parse("workflow.yaml", &workflow.text);
             assert!(checked.is_ok(), "{:?}", checked.err().map(|found| found.list));

@@ -178,7 +178,7 @@ impl Board {
         lines.push(String::new());
         lines.push(self.progress());
         if let Some(cause) = &self.waits {
-            lines.push(paint.tone(Tone::Careful, cut(&format!("  {}", why::words(cause, now)), width)));
+            lines.push(paint.tone(Tone::Careful, cut(&format!("  {}", visible(&why::words(cause, now))), width)));
         }
         if let Some(lost) = &self.lost {
             lines.push(paint.tone(Tone::Bad, cut(&format!("  {}; reconnecting …", visible(lost)), width)));

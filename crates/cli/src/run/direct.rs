@@ -16,7 +16,7 @@ use super::{RunArg, find};
 use crate::client::{Client, fill};
 use crate::output::Printer;
 use crate::output::confirm::confirm;
-use crate::output::paint::run_tone;
+use crate::output::paint::{Paint, run_tone};
 
 /// Why it is done, and that it shall really be done.
 #[derive(Debug, Args)]
@@ -233,7 +233,34 @@ async fn finish(
                  `interlock approval approve {approval}`\n"
             )
         }
-        Directed::Stands(standing) => format!("{run} is {}\n", paint.tone(run_tone(standing.state), standing.state)),
+        Directed::Stands(standing) => stands(standing, wanted, paint),
         Directed::Succeeded(_) => format!("{run} continues it as a new run\n"),
     })
+}
+
+/// Where the run stands after a directive. A cancel may have to wait for the running attempt.
+fn stands(standing: &Standing, wanted: RunState, paint: Paint) -> String {
+    let Standing { run_id, state, .. } = standing;
+    let is_canceling = wanted == RunState::Canceled && !state.is_terminal() && *state != RunState::RollingBack;
+    if is_canceling {
+        let words = paint.tone(run_tone(RunState::Canceled), "being canceled");
+        return format!("{run_id} is {words}; the running attempt has not acknowledged yet\n");
+    }
+    format!("{run_id} is {}\n", paint.tone(run_tone(*state), state))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cancel_that_waits_for_an_attempt_says_so() {
+        let run_id = RunId::from_bytes([1; 16]);
+        let told = |state, wanted| stands(&Standing { run_id, state, version: 7, needs: None }, wanted, Paint::OFF);
+        let canceling = told(RunState::Running, RunState::Canceled);
+        assert!(canceling.starts_with(&format!("{run_id} is being canceled")), "{canceling}");
+        assert_eq!(told(RunState::Canceled, RunState::Canceled), format!("{run_id} is canceled\n"));
+        assert_eq!(told(RunState::Running, RunState::Succeeded), format!("{run_id} is running\n"));
+        assert_eq!(told(RunState::RollingBack, RunState::Canceled), format!("{run_id} is rolling_back\n"));
+    }
 }

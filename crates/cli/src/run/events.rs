@@ -60,10 +60,14 @@ pub async fn run(args: EventsArgs) -> anyhow::Result<()> {
         Topic::Run(run) => of_run(&client, run, args.since, args.limit).await?,
         Topic::Feed => of_all(&client, args.since, args.limit).await?,
     };
-    printer.show(&events, |_| {
-        if events.is_empty() { "Nothing has happened.".to_owned() } else { events.iter().map(line).collect() }
-    })?;
-    if events.len() >= args.limit {
+    let nothing = if args.limit == 0 { "Nothing is shown: `--limit` is 0." } else { "Nothing has happened." };
+    printer.show(
+        &events,
+        |_| {
+            if events.is_empty() { nothing.to_owned() } else { events.iter().map(line).collect() }
+        },
+    )?;
+    if args.limit > 0 && events.len() >= args.limit {
         let more = format!("The newest {} are shown; `--limit {}` shows more", events.len(), args.limit * 10);
         printer.note(&format!("{more}, `--follow` what happens from now on."));
     }
@@ -89,7 +93,12 @@ async fn of_all(client: &Client, since: Option<Timestamp>, limit: usize) -> anyh
 }
 
 /// The newest events of one run, the newest first. They are numbered without gaps.
-async fn of_run(client: &Client, run: RunId, since: Option<Timestamp>, limit: usize) -> anyhow::Result<Vec<Happened>> {
+pub async fn of_run(
+    client: &Client,
+    run: RunId,
+    since: Option<Timestamp>,
+    limit: usize,
+) -> anyhow::Result<Vec<Happened>> {
     let newest = show::view(client, run).await?.version;
     let mut after = newest.saturating_sub(limit as u64);
     let mut events: Vec<Happened> = Vec::new();
@@ -133,7 +142,7 @@ async fn stay(printer: Printer, mut follow: Follow, since: Option<Timestamp>) ->
     }
 }
 
-/// One event as a line: when, which run, its name in the catalogue, the step, what it says, and who caused it.
+/// One event as a line: when, which run, its name in the catalogue, the step, what it says, who caused it and why.
 fn line(event: &Happened) -> String {
     let run = event.subject.as_deref().map_or_else(
         || {
@@ -144,7 +153,6 @@ fn line(event: &Happened) -> String {
     );
     let words = event.known.as_ref().and_then(tell).map(|(_, words)| words).unwrap_or_default();
     let step = event.step.as_deref().map_or_else(String::new, |step| format!("{} ", visible(step)));
-    let by = event.person.as_deref().map_or_else(String::new, |person| format!(" (by {})", visible(person)));
-    let said = format!("{step}{}{by}", visible(&words));
+    let said = format!("{step}{}{}", visible(&words), event.caused(&words));
     format!("{}  {run:<14} {:<26} {}\n", span::clock(event.at), visible(&event.event), said.trim_start())
 }

@@ -7,7 +7,7 @@ use interlock_core::state::RunState;
 use interlock_core::time::Timestamp;
 use interlock_protocol::runs::{RunQuery, States};
 
-use super::start::pairs;
+use super::start::{INPUT_EXAMPLE, LABEL_EXAMPLE, pairs};
 use crate::client::Call;
 use crate::identity::key::millis;
 use crate::output::span;
@@ -64,8 +64,8 @@ impl FilterArgs {
             subject: self.subject,
             trigger: self.trigger,
             workspace: self.workspace,
-            labels: pairs(&self.labels)?.into_iter().collect::<BTreeMap<_, _>>(),
-            inputs: pairs(&self.inputs)?.into_iter().collect::<BTreeMap<_, _>>(),
+            labels: pairs(&self.labels, LABEL_EXAMPLE)?.into_iter().collect::<BTreeMap<_, _>>(),
+            inputs: pairs(&self.inputs, INPUT_EXAMPLE)?.into_iter().collect::<BTreeMap<_, _>>(),
             created_from: self.since,
             created_before: self.before,
         })

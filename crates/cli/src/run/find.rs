@@ -1,7 +1,10 @@
 //! Which run is meant: an id, the end of one as lists and timelines show it, a subject, or `latest`.
 
+use std::collections::BTreeMap;
+
 use interlock_core::ids::RunId;
 use interlock_core::state::Detail;
+use interlock_core::text::visible::visible;
 use interlock_protocol::runs::{RunList, RunView, limits, path};
 
 use crate::client::Client;
@@ -29,7 +32,8 @@ pub async fn run(client: &Client, text: &str) -> anyhow::Result<RunId> {
     among(&newest, text)
 }
 
-/// The run that a subject means: the one that holds it, else the only one that waits for it, else the newest that has ended.
+/// The run that a subject means: the one that holds it, else the only one that waits for it, else the newest that has ended, if
+/// all of them are runs of one workflow.
 fn of_subject(subject: &str, newest_first: &[RunView]) -> anyhow::Result<Option<RunId>> {
     let live = |run: &&RunView| !run.state.is_terminal();
     let is_queued = |run: &&RunView| run.detail == Some(Detail::SubjectBusy);
@@ -38,7 +42,7 @@ fn of_subject(subject: &str, newest_first: &[RunView]) -> anyhow::Result<Option<
     }
     let queued: Vec<_> = newest_first.iter().filter(live).collect();
     match &queued[..] {
-        [] => Ok(newest_first.first().map(|run| run.run_id)),
+        [] => of_ended(subject, newest_first),
         [one] => Ok(Some(one.run_id)),
         several => {
             let ids: Vec<String> = several.iter().map(|run| run.run_id.to_string()).collect();
@@ -46,6 +50,26 @@ fn of_subject(subject: &str, newest_first: &[RunView]) -> anyhow::Result<Option<
             Err(Ended::saying(Exit::NotFound, what))
         }
     }
+}
+
+/// The newest of the ended runs of a subject. Where they are of several workflows, the newest one of each is named instead: what
+/// is done to the wrong one may be hard to undo.
+fn of_ended(subject: &str, newest_first: &[RunView]) -> anyhow::Result<Option<RunId>> {
+    let Some(newest) = newest_first.first() else { return Ok(None) };
+    if newest_first.iter().all(|run| run.workflow == newest.workflow) {
+        return Ok(Some(newest.run_id));
+    }
+    let mut of_each: BTreeMap<&str, RunId> = BTreeMap::new();
+    for run in newest_first {
+        of_each.entry(&run.workflow).or_insert(run.run_id);
+    }
+    let named: Vec<String> = of_each.iter().map(|(workflow, run)| format!("{run} of {}", visible(workflow))).collect();
+    let what = format!(
+        "runs of {} workflows had the subject `{subject}`; name one, such as the newest of each: {}",
+        of_each.len(),
+        named.join(", ")
+    );
+    Err(Ended::saying(Exit::NotFound, what))
 }
 
 fn among(newest: &[RunView], text: &str) -> anyhow::Result<RunId> {
@@ -71,4 +95,48 @@ fn among(newest: &[RunView], text: &str) -> anyhow::Result<RunId> {
     let near = nearest(text, subjects.chain(ids.iter().map(String::as_str)));
     let hint = near.map_or("`interlock run list` lists them".to_owned(), |near| format!("did you mean `{near}`?"));
     missing(format!("there is no run `{text}`; {hint}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn run(number: u8, workflow: &str, state: &str, detail: Option<&str>) -> RunView {
+        let id = RunId::from_bytes([number; 16]);
+        let view = json!({
+            "run_id": id, "tenant": interlock_core::ids::TenantId::from_bytes([1; 16]), "workspace": "default",
+            "workflow": workflow, "workflow_version": 1, "state": state, "detail": detail, "position": 0, "version": 1,
+            "trigger": { "type": "api" }, "priority": 0, "resume_count": 0, "created_at": 1_000, "inputs": {},
+        });
+        serde_json::from_value(view).unwrap()
+    }
+
+    #[test]
+    fn the_newest_ended_run_is_meant_where_all_are_of_one_workflow() {
+        let runs = [run(3, "deploy", "failed", None), run(2, "deploy", "succeeded", None)];
+        assert_eq!(of_subject("T-1", &runs).unwrap(), Some(RunId::from_bytes([3; 16])));
+        assert_eq!(of_subject("T-1", &[]).unwrap(), None);
+    }
+
+    #[test]
+    fn ended_runs_of_several_workflows_are_named() {
+        let runs =
+            [run(3, "deploy", "failed", None), run(2, "check", "failed", None), run(1, "deploy", "succeeded", None)];
+        let refused = of_subject("T-1", &runs).unwrap_err().to_string();
+        let named = |number: u8| refused.contains(&RunId::from_bytes([number; 16]).to_string());
+        assert!(refused.contains("2 workflows") && named(3) && named(2) && !named(1), "{refused}");
+        let held = [run(4, "check", "running", None), run(3, "deploy", "failed", None)];
+        assert_eq!(of_subject("T-1", &held).unwrap(), Some(RunId::from_bytes([4; 16])), "who holds it is meant");
+    }
+
+    #[test]
+    fn several_runs_that_wait_for_a_subject_are_named() {
+        let busy = Some("subject_busy");
+        let runs = [run(3, "deploy", "pending", busy), run(2, "deploy", "pending", busy)];
+        let refused = of_subject("T-1", &runs).unwrap_err().to_string();
+        assert!(refused.starts_with("2 runs wait for the subject `T-1`"), "{refused}");
+        assert_eq!(of_subject("T-1", &runs[..1]).unwrap(), Some(RunId::from_bytes([3; 16])));
+    }
 }

@@ -12,6 +12,7 @@ pub mod list;
 mod logs;
 mod receipts;
 mod resolve;
+pub mod rights;
 pub mod show;
 mod signal;
 pub mod start;

@@ -6,28 +6,34 @@ use clap::Args;
 use interlock_core::ids::RunId;
 use interlock_core::json::Json;
 use interlock_core::run::UNDO_TRIGGER;
+use interlock_core::run::event::Event;
 use interlock_core::run::metrics::RunMetrics;
-use interlock_core::state::{AssignmentState, StepState};
+use interlock_core::state::{AssignmentState, RunState, StepState};
 use interlock_core::text::visible::visible;
 use interlock_core::time::{Millis, Timestamp};
 use interlock_protocol::output::OutputPage;
 use interlock_protocol::runs::{AssignmentView, DirectiveView, RunView, StepList, StepView, path};
 use serde::Serialize;
 
-use super::RunArg;
 use super::list::state_words;
+use super::{RunArg, events};
+use crate::client::live::Happened;
 use crate::client::{Client, fill};
 use crate::output::layouts;
 use crate::output::paint::{Paint, run_tone, step_tone};
 use crate::output::table::{Cell, Table, cut};
 use crate::output::terminal;
-use crate::output::{Printer, span};
+use crate::output::{Printer, indented_lines, span};
 
 /// The widest that the bars are drawn.
 const BARS_MAX: usize = 40;
 /// How much of the output of a failed step is looked at, and shown.
 const TAIL_CHUNKS: u64 = 20;
 const TAIL_LINES: usize = 20;
+/// Events that are looked at for who has skipped or rolled back; the newest.
+const EVENTS_READ_MAX: usize = 1_000;
+/// Why a step is skipped whose `if` does not hold, as its event says it.
+const CONDITION_FALSE: &str = "condition is false";
 /// How much of a payload is shown in one line.
 const PAYLOAD_CHARS_MAX: usize = 120;
 
@@ -45,6 +51,23 @@ struct ShownRun {
     /// What the step that failed has written last.
     #[serde(skip_serializing_if = "Option::is_none")]
     output_tail: Option<OutputPage>,
+    /// What people have done to its steps: skips and rollbacks, the oldest first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    directives: Vec<StepDirective>,
+}
+
+/// A skip or a rollback that a person asked for.
+#[derive(Debug, PartialEq, Eq, Serialize)]
+struct StepDirective {
+    /// `skipped` or `rolled back`.
+    done: &'static str,
+    /// The step that was skipped.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    step: Option<String>,
+    by: String,
+    at: Timestamp,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<String>,
 }
 
 pub async fn run(client: &Client, printer: Printer, args: ShowRunArgs) -> anyhow::Result<()> {
@@ -55,8 +78,31 @@ pub async fn run(client: &Client, printer: Printer, args: ShowRunArgs) -> anyhow
         Some(step) => tail(client, id, &step.key).await?,
         None => None,
     };
-    let shown = ShownRun { run, steps, output_tail };
+    let was_directed = !run.undone.is_empty()
+        || run.state == RunState::RollingBack
+        || steps.iter().any(|step| matches!(step.state, StepState::Skipped | StepState::RolledBack));
+    let directives = if was_directed {
+        let events = events::of_run(client, id, None, EVENTS_READ_MAX).await?;
+        events.iter().rev().filter_map(|event| directive(event, run.created_at)).collect()
+    } else {
+        Vec::new()
+    };
+    let shown = ShownRun { run, steps, output_tail, directives };
     printer.show(&shown, |paint| page(&shown, span::now(), paint, printer.width()))
+}
+
+/// The person's directive that an event tells of. A step whose condition is false is skipped by nobody, and one that was
+/// skipped when the run began by somebody else: in the run that this one continues.
+fn directive(event: &Happened, created_at: Timestamp) -> Option<StepDirective> {
+    let by = event.person.clone()?;
+    let (done, step, reason) = match event.known.as_ref()? {
+        Event::StepSkipped { why, .. } if why != CONDITION_FALSE && event.at > created_at => {
+            ("skipped", event.step.clone(), Some(why.clone()))
+        }
+        Event::RollbackStarted { .. } => ("rolled back", None, event.reason.clone()),
+        _ => return None,
+    };
+    Some(StepDirective { done, step, by, at: event.at, reason })
 }
 
 pub async fn view(client: &Client, run: RunId) -> anyhow::Result<RunView> {
@@ -91,15 +137,23 @@ pub fn one_line(run: &RunView, paint: Paint) -> String {
     let state = paint.tone(run_tone(run.state), run.state);
     let took = run.duration_ms.map_or_else(String::new, |ms| format!(" in {}", span::span(Millis(ms))));
     let reason = run.reason.map_or_else(String::new, |reason| format!(" ({reason})"));
-    let error = run.error.as_ref().map_or_else(String::new, |error| format!(": {}", error_text(error)));
+    let error = run.error.as_ref().map_or_else(String::new, |error| format!(": {}", error_lines(error, 2)));
     format!("{} {state}{took}{reason}{error}\n", run.run_id)
 }
 
-/// An error as people read it: `CODE: message`.
+/// An error as people read it, in one line: `CODE: message`.
 pub fn error_text(error: &Json) -> String {
+    visible(&error_message(error)).into_owned()
+}
+
+/// The same with its own line breaks.
+fn error_lines(error: &Json, indent: usize) -> String {
+    indented_lines(&error_message(error), indent)
+}
+
+fn error_message(error: &Json) -> String {
     let parsed = error.decode::<interlock_core::plan::retry::StepError>();
-    let text = parsed.map_or_else(|_| error.as_str().to_owned(), |error| error.to_string());
-    visible(&text).into_owned()
+    parsed.map_or_else(|_| error.as_str().to_owned(), |error| error.to_string())
 }
 
 fn payload(json: &Json) -> String {
@@ -154,6 +208,11 @@ fn page(shown: &ShownRun, now: Timestamp, paint: Paint, width: usize) -> String 
     if let Some(pause) = &run.pause {
         line("paused", by(pause));
     }
+    for StepDirective { done, step, by, at, reason } in &shown.directives {
+        let step = step.as_deref().map_or_else(String::new, |step| format!("{} ", visible(step)));
+        let reason = reason.as_deref().map_or_else(String::new, |reason| format!(": {}", visible(reason)));
+        line(done, format!("{step}by {}, {}{reason}", visible(by), span::away(*at, now)));
+    }
     if !run.undone.is_empty() {
         let key = |position: u32| shown.steps.iter().find(|step| step.position == position).map(|step| &*step.key);
         let steps: Vec<String> = run
@@ -175,7 +234,7 @@ fn page(shown: &ShownRun, now: Timestamp, paint: Paint, width: usize) -> String 
         line("output", payload(output));
     }
     if let Some(error) = &run.error {
-        line("error", error_text(error));
+        line("error", error_lines(error, 11));
     }
     text.push('\n');
     text.push_str(&bars(&shown.steps, run, now, paint, width));
@@ -225,7 +284,7 @@ fn bars(steps: &[StepView], run: &RunView, now: Timestamp, paint: Paint, width: 
     }
     let mut text = table.render(paint, width);
     for step in steps.iter().filter(|step| step.error.is_some()) {
-        let error = step.error.as_ref().map(error_text).unwrap_or_default();
+        let error = step.error.as_ref().map(|error| error_lines(error, 4)).unwrap_or_default();
         // Writing to a string cannot fail.
         let _ = writeln!(text, "{} {}: {error}", paint.tone(step_tone(StepState::Failed), "✗"), visible(&step.key));
         if let Some(why) = &step.no_retry {
@@ -293,5 +352,24 @@ mod tests {
         assert_eq!(bar(50, 100, 100, 10), "     ━━━━━");
         assert_eq!(bar(100, 100, 100, 10), "         ━");
         assert_eq!(bar(0, 0, 100, 10), "━");
+    }
+
+    #[test]
+    fn skips_and_rollbacks_tell_who_asked_for_them_and_why() {
+        let told = |kind: &str, payload: serde_json::Value, context: serde_json::Value| {
+            let view = serde_json::json!({
+                "id": "7", "type": kind, "run_id": RunId::from_bytes([1; 16]), "seq": 7, "at": 1_500, "step": "pay",
+                "position": 2, "payload": payload, "context": context,
+            });
+            directive(&Happened::from_view(serde_json::from_value(view).unwrap()).unwrap(), Timestamp(1_000))
+        };
+        let olga = serde_json::json!({ "initiator": "operator", "person": "olga", "reason": "wrong box" });
+        let skipped = told("execution.step.skipped", serde_json::json!({ "why": "by hand" }), olga.clone()).unwrap();
+        assert_eq!((skipped.done, skipped.step.as_deref()), ("skipped", Some("pay")));
+        assert_eq!((&*skipped.by, skipped.reason.as_deref()), ("olga", Some("by hand")));
+        let condition = serde_json::json!({ "why": CONDITION_FALSE });
+        assert_eq!(told("execution.step.skipped", condition, olga.clone()), None);
+        let undone = told("execution.rollback.started", serde_json::json!({ "steps": [3] }), olga).unwrap();
+        assert_eq!((undone.done, undone.reason.as_deref()), ("rolled back", Some("wrong box")));
     }
 }

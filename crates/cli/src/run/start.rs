@@ -81,7 +81,7 @@ pub async fn run(client: &Client, printer: Printer, args: StartArgs) -> anyhow::
         workspace: args.workspace,
         subject: args.subject,
         on_conflict: args.on_conflict,
-        labels: pairs(&args.labels)?.into_iter().collect::<BTreeMap<_, _>>(),
+        labels: pairs(&args.labels, LABEL_EXAMPLE)?.into_iter().collect::<BTreeMap<_, _>>(),
         priority: args.priority,
     };
     // With a key of its own, a request whose answer was lost can be sent again.
@@ -154,7 +154,7 @@ fn inputs_typed(args: &InputArgs, texts: &BTreeSet<String>) -> anyhow::Result<Js
         return json(inputs);
     }
     let mut fields = Map::new();
-    for (name, value) in pairs(&args.input)? {
+    for (name, value) in pairs(&args.input, INPUT_EXAMPLE)? {
         let value = match serde_json::from_str(&value) {
             // In quotes it is the text inside of them, as it always was.
             Ok(quoted @ Value::String(_)) => quoted,
@@ -166,11 +166,17 @@ fn inputs_typed(args: &InputArgs, texts: &BTreeSet<String>) -> anyhow::Result<Js
     Ok(Json::of(&fields)?)
 }
 
-pub fn pairs(texts: &[String]) -> anyhow::Result<Vec<(String, String)>> {
+/// How an input and how a label is written.
+pub const INPUT_EXAMPLE: &str = "-i incident=INC-1";
+pub const LABEL_EXAMPLE: &str = "-l team=payments";
+
+/// The names and values of an option that may be given several times, with an example of it for a mistake.
+pub fn pairs(texts: &[String], example: &str) -> anyhow::Result<Vec<(String, String)>> {
     let pair = |text: &String| {
-        let (name, value) = text.split_once('=').filter(|(name, _)| !name.is_empty()).ok_or_else(|| {
-            Ended::saying(Exit::Usage, format!("`{text}` is not NAME=VALUE, as in `-i incident=INC-1`"))
-        })?;
+        let (name, value) = text
+            .split_once('=')
+            .filter(|(name, _)| !name.is_empty())
+            .ok_or_else(|| Ended::saying(Exit::Usage, format!("`{text}` is not NAME=VALUE, as in `{example}`")))?;
         Ok((name.to_owned(), value.to_owned()))
     };
     texts.iter().map(pair).collect()
@@ -200,7 +206,8 @@ mod tests {
             |input: &[&str]| InputArgs { input: input.iter().map(|text| (*text).to_owned()).collect(), inputs: None };
         let json = inputs(&args(&["a=1", "b=text", "c={\"d\":true}", "e=x=y"])).unwrap();
         assert_eq!(json.as_str(), r#"{"a":1,"b":"text","c":{"d":true},"e":"x=y"}"#);
-        assert!(inputs(&args(&["novalue"])).is_err());
+        assert!(inputs(&args(&["novalue"])).unwrap_err().to_string().contains(INPUT_EXAMPLE));
+        assert!(pairs(&["bad".to_owned()], LABEL_EXAMPLE).unwrap_err().to_string().contains("`-l team=payments`"));
         let declared =
             Json::trusted(r#"{"inputs":{"sha":{"type":"string","required":true},"count":{"type":"integer"}}}"#);
         let texts = declared_texts(&declared);

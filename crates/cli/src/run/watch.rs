@@ -132,7 +132,7 @@ pub fn line(printer: Printer, event: &Happened, steps: &[StepView]) -> Option<St
     let output = output.filter(|output| output.as_str() != "null").map_or_else(String::new, |output| {
         format!("  {}", printer.paint.tone(Tone::Dim, cut(&visible(output.as_str()), OUTPUT_CHARS_MAX)))
     });
-    let by = event.person.as_deref().map_or_else(String::new, |person| format!(" (by {})", visible(person)));
+    let by = event.caused(&text);
     let told = printer.paint.tone(tone, format!("{:<15} {}{by}", visible(key), visible(&text)));
     Some(format!("{}  {told}{output}", span::clock(event.at)))
 }

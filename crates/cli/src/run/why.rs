@@ -11,11 +11,12 @@ use interlock_core::tenant::WORKER_ORCHESTRATION;
 use interlock_core::text::visible::visible;
 use interlock_core::time::Timestamp;
 use interlock_protocol::runs::path;
+use serde::Serialize;
 
-use super::{RunArg, find};
+use super::{RunArg, find, rights, show};
 use crate::client::{Client, ClientError, fill};
 use crate::output::paint::{Paint, run_tone};
-use crate::output::{Printer, span};
+use crate::output::{Printer, indented_lines, span};
 
 #[derive(Debug, Args)]
 pub struct WhyArgs {
@@ -25,15 +26,49 @@ pub struct WhyArgs {
 
 pub async fn run(client: &Client, printer: Printer, args: WhyArgs) -> anyhow::Result<()> {
     let run = find::run(client, &args.run.run).await?;
-    let explanation = ask(client, run).await?;
-    printer.show(&explanation, |paint| page(&explanation, span::now(), paint))
+    let mut explanation = ask(client, run).await?;
+    let mut continued_by = None;
+    if explanation.state.is_terminal() {
+        continued_by = show::view(client, run).await?.continued_by;
+    }
+    if continued_by.is_some() {
+        // A run is continued once; what is left to do is done to the other one.
+        explanation.next.clear();
+    }
+    let (mut others, mut self_approval) = (Vec::new(), None);
+    if !explanation.next.is_empty()
+        && let Some(caller) = rights::ask(client, &explanation).await
+    {
+        others = caller.withhold(&mut explanation);
+        self_approval = caller.self_approval(&explanation);
+    }
+    let explained = ExplainedRun { explanation, continued_by, others, self_approval };
+    printer.show(&explained, |paint| page(&explained, span::now(), paint))
+}
+
+/// The server's explanation, with what the caller may do about it.
+#[derive(Debug, Serialize)]
+struct ExplainedRun {
+    /// Its remedies are those that the caller may carry out.
+    #[serde(flatten)]
+    explanation: Explanation,
+    /// The run that `retry` or `restart` made from this one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    continued_by: Option<RunId>,
+    /// Who may do what the caller may not.
+    #[serde(skip)]
+    others: Vec<String>,
+    /// That people who started or directed the run may approve it, where that is so.
+    #[serde(skip)]
+    self_approval: Option<String>,
 }
 
 pub async fn ask(client: &Client, run: RunId) -> Result<Explanation, ClientError> {
     client.get(fill(path::WHY, &[("run", &run)])).send().await
 }
 
-fn page(explanation: &Explanation, now: Timestamp, paint: Paint) -> String {
+fn page(explained: &ExplainedRun, now: Timestamp, paint: Paint) -> String {
+    let ExplainedRun { explanation, continued_by, others, self_approval } = explained;
     let state = paint.tone(run_tone(explanation.state), explanation.state);
     let mut text = format!("{} is {state}", paint.bold(explanation.run_id));
     if !explanation.state.is_terminal() {
@@ -42,7 +77,15 @@ fn page(explanation: &Explanation, now: Timestamp, paint: Paint) -> String {
     }
     text.push_str(".\n\n");
     for cause in &explanation.because {
-        let _ = writeln!(text, "  {}", words(cause, now));
+        let allowed = self_approval.as_ref().filter(|_| matches!(cause, Cause::Approval { .. }));
+        if let Some(allowed) = allowed {
+            let _ = writeln!(text, "  {}\n  {allowed}", words(&without_excluded(cause), now));
+        } else {
+            let _ = writeln!(text, "  {}", words(cause, now));
+        }
+    }
+    if let Some(run) = continued_by {
+        let _ = writeln!(text, "  It is continued by {run}; `interlock run why {run}` explains that one.");
     }
     if !explanation.next.is_empty() {
         text.push_str("\nWhat you can do:\n");
@@ -58,7 +101,22 @@ fn page(explanation: &Explanation, now: Timestamp, paint: Paint) -> String {
             }
         }
     }
+    if !others.is_empty() {
+        text.push_str("\nWhat others can do:\n");
+        for other in others {
+            let _ = writeln!(text, "  {other}");
+        }
+    }
     text
+}
+
+/// The same cause where nobody is kept from approving.
+fn without_excluded(cause: &Cause) -> Cause {
+    let mut cause = cause.clone();
+    if let Cause::Approval { excluded, .. } = &mut cause {
+        excluded.clear();
+    }
+    cause
 }
 
 /// A cause as a sentence.
@@ -157,7 +215,7 @@ pub fn words(cause: &Cause, now: Timestamp) -> String {
         Cause::Backoff { error, failures, attempts_max, next_attempt_at } => format!(
             "The last attempt failed ({} of {attempts_max}): {}. The next one starts {}.",
             failures,
-            visible(&error.to_string()),
+            indented_lines(&error.to_string(), 4),
             when(next_attempt_at)
         ),
         Cause::Signal { signal, key, since, until } => {
@@ -192,7 +250,7 @@ pub fn words(cause: &Cause, now: Timestamp) -> String {
         }
         Cause::StepFailed { step, error } => {
             let error = error.as_ref().map_or_else(|| "no error was recorded".to_owned(), ToString::to_string);
-            format!("Step `{}` has failed: {}.", visible(step), visible(&error))
+            format!("Step `{}` has failed: {}.", visible(step), indented_lines(&error, 4))
         }
         Cause::Canceling { by: person, reason, since } => format!(
             "It was canceled{} {} ({}); the running attempt has not acknowledged yet.",
@@ -257,10 +315,12 @@ fn approval_words(people: &[&Vec<String>; 3], needed: u32, message: Option<&str>
     if !excluded.is_empty() {
         let _ = write!(text, "; not {}, who started or directed it", listed(excluded));
     }
+    text.push('.');
     if let Some(message) = message {
-        let _ = write!(text, ". The question: {}", visible(message));
+        let end = if message.trim_end().ends_with(['.', '?', '!', '…']) { "" } else { "." };
+        let _ = write!(text, " The question: {}{end}", indented_lines(message, 4));
     }
-    let _ = write!(text, ". {id} expires {expires}.");
+    let _ = write!(text, " {id} expires {expires}.");
     text
 }
 
@@ -333,4 +393,69 @@ fn worker(explanation: &Explanation) -> String {
         return format!("worker{queue} --commands FILE");
     }
     format!("worker{queue} --task {}=PROGRAM", visible(task))
+}
+
+#[cfg(test)]
+mod tests {
+    use interlock_core::ids::ApprovalId;
+    use interlock_core::plan::retry::{ErrorClass, StepError};
+    use interlock_core::run::approval::Purpose;
+
+    use super::*;
+
+    fn explained(state: RunState, cause: Cause) -> ExplainedRun {
+        let run_id = RunId::from_bytes([1; 16]);
+        let explanation = Explanation { run_id, state, step: "gate".into(), because: vec![cause], next: vec![] };
+        ExplainedRun { explanation, continued_by: None, others: vec![], self_approval: None }
+    }
+
+    fn approval(message: &str) -> Cause {
+        Cause::Approval {
+            approval: ApprovalId::from_bytes([2; 16]),
+            purpose: Purpose::Gate,
+            needed: 1,
+            approved_by: vec![],
+            approvers: vec![],
+            excluded: vec!["olga".into()],
+            message: Some(message.to_owned()),
+            expires_at: Timestamp(60_000),
+        }
+    }
+
+    #[test]
+    fn a_question_keeps_its_own_full_stop() {
+        let told = words(&approval("Deploy for everybody?"), Timestamp(0));
+        assert!(told.contains("who started or directed it. The question: Deploy for everybody? apr_"), "{told}");
+        let told = words(&approval("Deploy"), Timestamp(0));
+        assert!(told.contains("The question: Deploy. apr_"), "{told}");
+    }
+
+    #[test]
+    fn a_starter_who_may_approve_is_not_said_to_be_excluded() {
+        let mut page_of = explained(RunState::WaitingApproval, approval("Deploy?"));
+        page_of.self_approval = Some(rights::allowed_for(&["olga".to_owned()]));
+        let text = page(&page_of, Timestamp(0), Paint::OFF);
+        assert!(!text.contains("not olga") && text.contains("the tenant lets people approve their own runs"), "{text}");
+    }
+
+    #[test]
+    fn a_run_that_was_continued_names_the_other_one() {
+        let mut page_of = explained(RunState::Failed, Cause::Ended { at: Timestamp(0), reason: None });
+        page_of.continued_by = Some(RunId::from_bytes([3; 16]));
+        let text = page(&page_of, Timestamp(0), Paint::OFF);
+        let other = RunId::from_bytes([3; 16]);
+        assert!(text.contains(&format!("It is continued by {other}")) && !text.contains("What you can do"), "{text}");
+        let json = serde_json::to_value(&page_of).unwrap();
+        assert_eq!(
+            (json["continued_by"].as_str(), json["state"].as_str()),
+            (Some(&*other.to_string()), Some("failed"))
+        );
+    }
+
+    #[test]
+    fn an_error_of_several_lines_is_told_in_several_lines() {
+        let error = Some(StepError::new(ErrorClass::Invalid, "EXIT_1", "one\ntwo"));
+        let told = words(&Cause::StepFailed { step: "build".into(), error }, Timestamp(0));
+        assert!(told.contains("one\n    two."), "{told}");
+    }
 }

@@ -16,11 +16,9 @@ pub mod traces;
 pub mod up;
 
 use std::net::SocketAddr;
-use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use anyhow::Context as _;
 use clap::Args;
 use interlock_core::ids::TenantId;
 use interlock_core::limits;
@@ -37,7 +35,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::client::Secret;
 use crate::client::local::{self, Announced, Local};
-use crate::config::{ConfigArg, LogArgs};
+use crate::config::{ConfigArg, LogArgs, data_folder};
 use crate::output::exit::{Ended, Exit};
 use crate::server::connectors::{ConnectorArgs, Sweeping};
 use crate::server::outbound::OutboundArgs;
@@ -177,9 +175,7 @@ impl EngineArgs {
 
     /// The data folder is its owner's alone, whatever needs it first.
     fn make_folder(&self) -> anyhow::Result<()> {
-        let mut folder = std::fs::DirBuilder::new();
-        let made = folder.mode(0o700).recursive(true).create(&self.data);
-        made.with_context(|| format!("cannot make the data folder {}", self.data.display()))
+        data_folder::make(&self.data)
     }
 
     fn options(&self) -> anyhow::Result<EngineOptions> {
@@ -387,11 +383,10 @@ pub async fn run(args: ServerArgs) -> anyhow::Result<()> {
     });
     server.run(stop).await?;
     let why = if why.is_finished() { why.await.unwrap_or(None) } else { None };
-    engine.stop().await;
     if let Some(sweeping) = sweeping {
         sweeping.end().await;
     }
-    engine.store().clone().close().await;
+    shutdown::end(&engine).await;
     // Whatever runs it starts it again.
     why.map_or(Ok(()), |restored| Err(Ended::saying(Exit::Unsuccessful, restored.to_string())))
 }

@@ -1,5 +1,7 @@
 //! When the process stops: it is asked to, by Ctrl-C or by SIGTERM from whatever runs it, or its store has become another one.
 
+use std::time::Duration;
+
 use interlock_engine::Engine;
 use interlock_store::Restored;
 use tokio::signal::unix::{SignalKind, signal};
@@ -22,5 +24,20 @@ pub async fn why(engine: &Engine) -> Option<Restored> {
     tokio::select! {
         () = asked() => None,
         restored = engine.until_restored() => Some(restored),
+    }
+}
+
+/// How long a process that stops waits for its store. A commit is tried for as long as the database is away, and whoever runs
+/// this process does not wait for that: what was not committed was not acknowledged either.
+const STORE_MAX: Duration = Duration::from_secs(15);
+
+/// Ends what still works on the store, and the store.
+pub async fn end(engine: &Engine) {
+    let ended = async {
+        engine.stop().await;
+        engine.store().clone().close().await;
+    };
+    if tokio::time::timeout(STORE_MAX, ended).await.is_err() {
+        tracing::warn!("the store does not answer, and is not waited for: what was not acknowledged may not be committed");
     }
 }

@@ -118,10 +118,9 @@ pub async fn run(mut args: UpArgs) -> anyhow::Result<()> {
     if let Some(driving) = driving {
         driving.await??;
     }
-    engine.stop().await;
-    following.await??;
     serving.await??;
-    engine.store().clone().close().await;
+    crate::server::shutdown::end(&engine).await;
+    following.abort();
     why.map_or(Ok(()), |restored| Err(Ended::saying(Exit::Unsuccessful, restored.to_string())))
 }
 

@@ -1,11 +1,14 @@
 //! `interlock webhook in`.
 
 use clap::{Args, Subcommand};
+use interlock_core::ids::RunId;
 use interlock_core::trigger::Source;
 use interlock_protocol::webhooks::{
-    ChangeInbound, InboundDeliveryList, InboundList, InboundMade, InboundView, NewInbound, Rotate, path,
+    ChangeInbound, DeliveredRun, InboundDelivery, InboundDeliveryList, InboundList, InboundMade, InboundView,
+    MissedTrigger, NewInbound, Rotate, SkippedRun, path,
 };
 use reqwest::Method;
+use serde::Deserialize;
 
 use super::{DeleteArgs, EndpointArg, SigningSecretArgs, told};
 use crate::client::{Client, fill};
@@ -127,16 +130,97 @@ async fn deliveries(client: &Client, printer: Printer, named: &EndpointArg) -> a
     let table = |_| {
         let mut table = Table::of(&layouts::WEBHOOK_ARRIVALS);
         for delivery in &list.deliveries {
-            let answer = delivery.answer.as_ref().map(|answer| answer.as_str().to_owned());
             table.row([
                 Cell::new(&delivery.delivery),
                 Cell::new(&delivery.event),
                 Cell::new(span::away(delivery.received_at, now)),
                 Cell::new(delivery.status.as_str()),
-                Cell::or_dash(answer.or_else(|| delivery.error.clone())),
+                Cell::or_dash(outcome(delivery)),
             ]);
         }
         table
     };
     printer.list(&list, table, "Nothing came in.")
+}
+
+/// The answer to a delivery, as far as it is told in a line.
+#[derive(Deserialize)]
+struct DeliveryOutcome {
+    #[serde(default)]
+    duplicate_of: Option<String>,
+    #[serde(default)]
+    runs: Vec<DeliveredRun>,
+    #[serde(default)]
+    skipped: Vec<SkippedRun>,
+    #[serde(default)]
+    missed: Vec<MissedTrigger>,
+}
+
+/// What became of a delivery, in a line: the runs that it started, or why it started none.
+fn outcome(delivery: &InboundDelivery) -> Option<String> {
+    if let Some(error) = &delivery.error {
+        return Some(format!("failed: {error}"));
+    }
+    let answer = delivery.answer.as_ref()?;
+    let Ok(outcome) = answer.decode::<DeliveryOutcome>() else { return Some(answer.as_str().to_owned()) };
+    if let Some(earlier) = outcome.duplicate_of {
+        return Some(format!("duplicate of {earlier}"));
+    }
+    let runs: Vec<String> =
+        outcome.runs.iter().map(|run| format!("{} of {}", short(run.run_id), run.workflow)).collect();
+    let skipped = outcome.skipped.iter().map(|skipped| format!("{}: {}", skipped.workflow, skipped.reason));
+    let missed = outcome.missed.iter().map(|missed| format!("{}: {}", missed.workflow, missed.detail));
+    let mut reasons = skipped.chain(missed);
+    if !runs.is_empty() {
+        let not = reasons.next().map_or_else(String::new, |first| format!("; not {first}"));
+        return Some(format!("started {}{not}", runs.join(", ")));
+    }
+    let first = reasons.next().unwrap_or_else(|| "no workflow has a trigger for it".to_owned());
+    let more = match reasons.count() {
+        0 => String::new(),
+        more => format!("; and {more} more"),
+    };
+    Some(format!("started nothing: {first}{more}"))
+}
+
+/// `…c3d4e5f6` of `run_…c3d4e5f6`, which commands take for the whole id.
+fn short(run: RunId) -> String {
+    let id = run.to_string();
+    format!("…{}", &id[id.len() - 8..])
+}
+
+#[cfg(test)]
+mod tests {
+    use interlock_core::json::Json;
+    use interlock_core::state::IdempotencyState;
+    use interlock_core::time::Timestamp;
+
+    use super::*;
+
+    fn told(answer: &str) -> String {
+        let delivery = InboundDelivery {
+            delivery: "d-1".into(),
+            event: "push".into(),
+            received_at: Timestamp(0),
+            status: IdempotencyState::Completed,
+            attempts: 1,
+            answer: Some(Json::trusted(answer)),
+            error: None,
+        };
+        outcome(&delivery).unwrap()
+    }
+
+    #[test]
+    fn an_answer_is_told_in_words() {
+        let run = RunId::from_bytes([0xab; 16]);
+        let started = format!(r#"{{"delivery":"d-1","runs":[{{"workflow":"deploy","run_id":"{run}"}}],"skipped":[]}}"#);
+        assert_eq!(told(&started), "started …abababab of deploy");
+        assert_eq!(told(r#"{"delivery":"d-2","duplicate_of":"d-1","runs":[],"skipped":[]}"#), "duplicate of d-1");
+        let missed = r#"{"delivery":"d-1","runs":[],"skipped":[],"missed":[
+            {"workflow":"deploy","on":"github","failed":"event","detail":"the event is `push`, and not `release`"},
+            {"workflow":"check","on":"github","failed":"filter","detail":"the filter does not hold: false"}]}"#;
+        assert_eq!(told(missed), "started nothing: deploy: the event is `push`, and not `release`; and 1 more");
+        assert_eq!(told(r#"{"delivery":"d-1"}"#), "started nothing: no workflow has a trigger for it");
+        assert_eq!(told("[1]"), "[1]", "what a later server answers is shown as it is");
+    }
 }

@@ -12,6 +12,7 @@ use interlock_core::time::Timestamp;
 use interlock_pki::{Authority, CertificateFacts};
 use serde::Serialize;
 
+use crate::config::data_folder;
 use crate::output::exit::{Ended, Exit};
 use crate::output::{OutputArgs, Printer, span};
 use crate::server::tls::{AUTHORITY, AUTHORITY_KEY, CERTIFICATE, FOLDER, KEY};
@@ -108,6 +109,7 @@ fn init(printer: Printer, named: &NamedArgs) -> anyhow::Result<()> {
         );
         return Err(Ended::saying(Exit::Refused, what));
     }
+    data_folder::make(&named.place.data)?;
     std::fs::DirBuilder::new()
         .mode(0o700)
         .recursive(true)

@@ -35,6 +35,41 @@ fn gated(up: &Up, subject: &str, quorum: u32) {
 }
 
 #[test]
+fn why_offers_only_what_the_caller_may_do() {
+    let up = Up::start(&["--no-demo"]);
+    person(&up, "ada", "operator,approver");
+    person(&up, "vera", "viewer");
+    gated(&up, "INC-1", 1);
+    let by_key = up.run(&["run", "why", "INC-1"]).out;
+    assert!(by_key.contains("An approver can approve or reject it; a key cannot."), "{by_key}");
+    assert!(!by_key.contains("interlock approval approve") && by_key.contains("interlock run cancel"), "{by_key}");
+    let tenant = up.run(&["tenant", "list", "-o", "json"]).json()[0]["tenant"].as_str().unwrap().to_owned();
+
+    sign_in(&up, "ada");
+    gated(&up, "INC-2", 1);
+    let own = up.run(&["run", "why", "INC-2"]).out;
+    assert!(own.contains("you cannot, because you started or directed it"), "{own}");
+    assert_eq!(up.run(&["run", "why", "INC-2", "-o", "json"]).json()["next"], serde_json::json!(["cancel"]));
+    let shown = up.run(&["approval", "show", "INC-2"]).out;
+    assert!(shown.contains("ada (started or directed it)"), "{shown}");
+
+    sign_in(&up, "vera");
+    let viewer = up.run(&["run", "why", "INC-2"]).out;
+    assert!(viewer.contains("An operator can cancel it.") && !viewer.contains("What you can do"), "{viewer}");
+
+    let key = up.key();
+    let admin = [("INTERLOCK_API_KEY", key.trim())];
+    let changed = up.run_with(&admin, &["tenant", "update", &tenant, "--self-approval", "true"]);
+    assert_eq!(changed.code, 0, "{changed:?}");
+    assert_eq!(up.run(&["context", "use", "ada"]).code, 0);
+    for command in [["approval", "show", "INC-2"], ["run", "why", "INC-2"]] {
+        let told = up.run(&command).out;
+        assert!(told.contains("the tenant lets people approve their own runs"), "{told}");
+    }
+    assert!(up.run(&["run", "why", "INC-2"]).out.contains("interlock approval approve"));
+}
+
+#[test]
 fn people_sign_in_with_a_password_and_decide() {
     let up = Up::start(&["--no-demo"]);
     person(&up, "ada", "operator,approver");

@@ -181,3 +181,23 @@ async fn cut_off(primary: &Cluster) -> String {
     assert!(std::process::Command::new("kill").args(["-STOP", &sender]).status().unwrap().success());
     sender
 }
+
+/// A commit is tried for as long as the database is away; who is told to stop does not wait for that.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_ends_though_its_database_is_away() {
+    let mut cluster = Cluster::start("away").await;
+    let setup =
+        Setup { folder: folder("away"), store: cluster.url(&[]), ledger_port: 0, lease_ms: LONG_LEASE_MS };
+    let port = free_port();
+    let mut server = setup.server(port);
+    let client = Client::new(vec![port], &setup.folder).await;
+    client.answers().await;
+    cluster.kill();
+    let body = json!({ "plan": plan(Story::Plain), "inputs": {} });
+    let start = client.send(reqwest::Method::POST, "/runs", Some(&body), None);
+    // Answered or not, the server has something to commit.
+    let _ = tokio::time::timeout(Duration::from_secs(2), start).await;
+    let ended = tokio::time::timeout(Duration::from_secs(60), server.terminate()).await;
+    assert!(ended.is_ok(), "it waits for a database that does not come back");
+    let _ = std::fs::remove_dir_all(&setup.folder);
+}

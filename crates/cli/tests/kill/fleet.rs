@@ -87,7 +87,7 @@ impl Member {
         *self = next();
     }
 
-    async fn terminate(&mut self) {
+    pub async fn terminate(&mut self) {
         self.thaw();
         self.signal("-TERM");
         // Draining takes as long as its steps do.
@@ -194,6 +194,17 @@ impl Setup {
         let task = format!("{task}={}", program.display());
         let command = self.worker_command(Path::new(INTERLOCK), port, slots, &task);
         Member::start(format!("worker {number}"), command)
+    }
+
+    /// A worker that runs commands in sandboxes, under rules of its own.
+    pub fn commanded_worker(&self, number: usize, port: u16, rules: &Path) -> Member {
+        let (folder, rules) = (self.folder.clone(), rules.to_owned());
+        Member::start(format!("worker {number}"), move || {
+            let mut command = Self::interlock(Path::new(INTERLOCK), &folder);
+            command.args(["worker", "--server", &format!("http://127.0.0.1:{port}"), "--slots", "2"]);
+            command.arg("--commands").arg(&rules);
+            command
+        })
     }
 
     fn worker_command(

@@ -1,7 +1,8 @@
 //! A server that is stopped in the middle of a commit: the others go on, and its workers' steps are taken over. So are
 //! those of a worker that is stopped.
 //!
-//! `INTERLOCK_FREEZES` sets how often (3 by default, a third of that for each kind of takeover; `make soak` uses more).
+//! `INTERLOCK_FREEZES` sets how often (3 by default, a third of that for each kind of takeover; `make soak` uses more),
+//! `INTERLOCK_FAILOVERS` how many workers are killed (5 by default).
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -144,15 +145,15 @@ async fn a_frozen_server_stalls_nobody_for_long() {
 
 impl Scene {
     /// A worker at a server. The first attempt at each step hangs.
-    fn holding_worker(&self, number: usize, port: u16) -> Member {
+    fn holding_worker(&self, number: usize, port: u16, slots: usize) -> Member {
         let script = self.setup.script("hold.sh", HOLD);
-        self.setup.worker_with(number, port, &HELD_STEPS.to_string(), "hold", &script)
+        self.setup.worker_with(number, port, &slots.to_string(), "hold", &script)
     }
 
-    /// Runs whose steps hang at the one worker that there is.
-    async fn hold(&self, round: u64) -> Vec<String> {
+    /// Runs whose steps hang at the workers that there are.
+    async fn hold(&self, round: u64, steps: usize) -> Vec<String> {
         let mut held = Vec::new();
-        for number in 0..HELD_STEPS {
+        for number in 0..steps {
             held.push(self.client.start(&plan("hold"), &format!("held-{round}-{number}")).await);
         }
         for run in &held {
@@ -177,7 +178,7 @@ impl Scene {
                 late.push((run, since.elapsed()));
             }
         }
-        println!("round {round}: {HELD_STEPS} steps were taken over within {:?}", since.elapsed());
+        println!("round {round}: {} steps were taken over within {:?}", held.len(), since.elapsed());
         assert!(late.is_empty(), "round {round}: later than {TAKEOVER_MAX:?}: {late:?}");
     }
 }
@@ -192,9 +193,9 @@ async fn the_steps_of_a_frozen_servers_worker_are_taken_over() {
     let watch = scene.database.connect().await;
     let [frozen, alive] = scene.ports;
     for round in 0..takeovers() {
-        let _hung = scene.holding_worker(0, frozen);
-        let held = scene.hold(round).await;
-        let _next = scene.holding_worker(1, alive);
+        let _hung = scene.holding_worker(0, frozen, HELD_STEPS);
+        let held = scene.hold(round, HELD_STEPS).await;
+        let _next = scene.holding_worker(1, alive, HELD_STEPS);
         let load = Load::begin((0..4).map(|_| ("frozen", scene.client.through(frozen))).collect());
         tokio::time::sleep(Duration::from_millis(300)).await;
         freeze_in_a_transaction(&mut scene.first, &watch).await;
@@ -211,9 +212,9 @@ async fn the_steps_of_a_frozen_servers_worker_are_taken_over() {
 async fn the_steps_of_a_frozen_worker_are_taken_over() {
     let scene = scene("asleep").await;
     for round in 0..takeovers() {
-        let mut frozen = scene.holding_worker(0, scene.ports[0]);
-        let held = scene.hold(round).await;
-        let _next = scene.holding_worker(1, scene.ports[1]);
+        let mut frozen = scene.holding_worker(0, scene.ports[0], HELD_STEPS);
+        let held = scene.hold(round, HELD_STEPS).await;
+        let _next = scene.holding_worker(1, scene.ports[1], HELD_STEPS);
         frozen.freeze();
         scene.taken_over(&held, round).await;
         frozen.thaw();
@@ -223,6 +224,19 @@ async fn the_steps_of_a_frozen_worker_are_taken_over() {
             assert_eq!((&steps[0]["state"], &steps[0]["attempt"]), (&json!("succeeded"), &json!(2)), "{steps:?}");
         }
     }
+}
+
+/// Each in the middle of a step, and all at the same time.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_steps_of_killed_workers_are_taken_over() {
+    let scene = scene("killed").await;
+    let count = number("INTERLOCK_FAILOVERS", 5) as usize;
+    let workers: Vec<Member> =
+        (0..count).map(|number| scene.holding_worker(number, scene.ports[number % 2], 1)).collect();
+    let held = scene.hold(0, count).await;
+    let _next = scene.holding_worker(count, scene.ports[1], HELD_STEPS);
+    drop(workers);
+    scene.taken_over(&held, 0).await;
 }
 
 /// Hangs at the first attempt, longer than the test; later ones succeed at once.

@@ -144,6 +144,11 @@ pub(super) fn step_lost(draft: &mut Draft<'_>, position: u32) -> bool {
     true
 }
 
+/// Whether the directory that the step shares went with a worker that was lost in a step.
+pub(super) fn has_lost_directory(draft: &Draft<'_>, position: u32) -> bool {
+    draft.spec(position).rules.workdir.is_some() && assignment(draft).is_some_and(|known| known.lost_in_step)
+}
+
 /// Whether a clock of the assignment has run out.
 pub(super) fn is_due(draft: &Draft<'_>) -> bool {
     assignment(draft).and_then(RunAssignment::wake_at).is_some_and(|at| at <= draft.now())
@@ -290,7 +295,14 @@ pub(super) fn reassign(draft: &mut Draft<'_>, reason: &str) -> Result<(), Reject
         begin_anew(draft);
         return control::retry(draft, None);
     }
-    if seeks(draft) && known.with.is_none() {
+    // One that has taken the run, and does nothing with it, is not waited for for ever.
+    let is_idle = known.acked().is_some()
+        && draft.control == Control::Active
+        && matches!(draft.current().phase, Phase::Ready { .. });
+    if is_idle {
+        end(draft, AssignmentEvent::Released, None, format!("it is reassigned: {reason}"));
+    }
+    if seeks(draft) && assignment(draft).is_some_and(|known| known.with.is_none()) {
         begin_anew(draft);
         be_had_at(draft, draft.now());
         draft.emit(Event::StepReady { step: draft.position, why: "reassign".into(), signal: None });

@@ -23,7 +23,9 @@ pub(super) fn cancel(draft: &mut Draft<'_>, reason: String, rollback: bool) -> R
         return refuse("cancel again");
     }
     let rolling_back = draft.len() > draft.run.forward_len();
-    if rolling_back && draft.control != Control::Paused {
+    // Whoever asked to undo a run that has ended may think better of it, as long as nobody has agreed.
+    let is_asking = draft.run.header.is_undo() && draft.current().state() == StepState::WaitingApproval;
+    if rolling_back && draft.control != Control::Paused && !is_asking {
         return refuse("cancel, while it rolls back,");
     }
     draft.looked_at();

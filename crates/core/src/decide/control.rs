@@ -227,7 +227,7 @@ pub(super) fn pass_over(draft: &mut Draft<'_>, why: String) -> Result<(), Reject
 /// gone back over as well: they ask anew.
 pub(super) fn restart_from(draft: &mut Draft<'_>, position: u32) -> Result<(), Rejection> {
     if draft.control != Control::Paused || draft.current().state() == StepState::Running {
-        return Err(refuse(draft, "restart, unless it is paused and nothing runs,"));
+        return Err(refuse(draft, "(before somebody has paused it, and nothing runs or is in doubt) restart"));
     }
     if draft.len() > draft.run.forward_len() {
         return Err(refuse(draft, "restart, once a rollback has begun,"));

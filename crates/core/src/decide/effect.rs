@@ -2,7 +2,7 @@
 
 use super::draft::Draft;
 use super::guard::{self, Guard};
-use super::{activate, complete, fail, tried};
+use super::{activate, assign, complete, fail, lost, tried};
 use crate::governance::action::tightened;
 use crate::governance::judge::{Decision, Grant, Withheld};
 use crate::ids::{ReceiptId, RunId};
@@ -260,6 +260,9 @@ pub(super) fn outcome(
         receipt.late = true;
         let eligible_at = draft.now();
         put(draft, position, receipt);
+        if assign::has_lost_directory(draft, position) {
+            return stop_resolved(draft, position);
+        }
         let wake = draft.step_mut(position).interrupted.take();
         draft.go(position, StepEvent::Resolved(Resolution::DidNotHappen), Phase::Ready { eligible_at, wake })?;
         draft.step_mut(position).open_intent = None;
@@ -297,6 +300,15 @@ pub(super) struct Resolve {
     pub resolution: Resolution,
     pub output: Option<Json>,
     pub reason: String,
+}
+
+/// What became of the effect is known; the run's directory is gone all the same, and only a person has it begun elsewhere.
+fn stop_resolved(draft: &mut Draft<'_>, position: u32) -> Result<(), Rejection> {
+    draft.step_mut(position).open_intent = None;
+    tried::ended(draft, position);
+    let unsaid = || StepError::new(ErrorClass::LeaseExpired, "LEASE_EXPIRED", "the worker was lost while it ran the step");
+    let error = draft.step(position).last_error.clone().unwrap_or_else(unsaid);
+    lost::stop_without_directory(draft, position, StepEvent::Resolved(Resolution::Failed), error)
 }
 
 /// A probe or a person says what became of an effect in doubt.
@@ -339,6 +351,7 @@ pub(super) fn resolve(draft: &mut Draft<'_>, resolve: Resolve) -> Result<(), Rej
             }
             complete::succeed(draft, position, event, output.unwrap_or_else(Json::null))
         }
+        Resolution::DidNotHappen if assign::has_lost_directory(draft, position) => stop_resolved(draft, position),
         Resolution::DidNotHappen => {
             // It is somebody's word that it did not: what people agreed to is not lent out again on it.
             if draft.notes().agreed.iter().any(|agreed| agreed.step == position) {

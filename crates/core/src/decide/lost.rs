@@ -31,7 +31,8 @@ pub(super) fn lease_expired(draft: &mut Draft<'_>, position: u32, attempt: u32) 
         return fail::doubt(draft, position, error);
     }
     if lost_with_directory {
-        return stop_without_directory(draft, position, error);
+        draft.step_mut(position).failures += 1;
+        return stop_without_directory(draft, position, StepEvent::LeaseExpiredForGood, error);
     }
     let exhausted = draft.spec(position).retry_policy().is_exhausted(draft.step(position).failures);
     draft.step_mut(position).failures += 1;
@@ -49,9 +50,13 @@ pub(super) fn lease_expired(draft: &mut Draft<'_>, position: u32, attempt: u32) 
 
 /// The directory of the run went with its worker. What the lost command has left in it, the next one might rely on: the run
 /// does not go on by itself.
-fn stop_without_directory(draft: &mut Draft<'_>, position: u32, error: StepError) -> Result<(), Rejection> {
-    draft.step_mut(position).failures += 1;
-    fail::end_step(draft, position, StepEvent::LeaseExpiredForGood, error)?;
+pub(super) fn stop_without_directory(
+    draft: &mut Draft<'_>,
+    position: u32,
+    event: StepEvent,
+    error: StepError,
+) -> Result<(), Rejection> {
+    fail::end_step(draft, position, event, error)?;
     draft.reason = Some(Reason::StepFailed);
     let key = &draft.spec(position).key;
     let why = format!("the worker that had the run was lost while it ran step {key}, and with it the run's directory");

@@ -179,6 +179,16 @@ impl Context {
         Self { initiator, person: None, metadata: None, makers: Vec::new() }
     }
 
+    /// With one more thing to tell, beside what is told already.
+    pub fn telling(self, name: &str, what: &str) -> Self {
+        let told = self.metadata.as_ref().and_then(|metadata| metadata.to_value().ok());
+        let mut told = told.unwrap_or_else(|| serde_json::Value::Object(serde_json::Map::new()));
+        if let Some(fields) = told.as_object_mut() {
+            fields.insert(name.to_owned(), what.into());
+        }
+        Self { metadata: Some(Json::trusted(told.to_string())), ..self }
+    }
+
     pub fn of(initiator: Initiator, person: impl Into<String>) -> Self {
         Self { person: Some(person.into()), ..Self::by(initiator) }
     }

@@ -18,6 +18,9 @@ impl Run {
         Some(why.unwrap_or_else(|| match self.reason {
             _ if self.notes.cancellation.is_some() => "the run was being canceled".to_owned(),
             Some(Reason::Deadline) => "the run was past its deadline (`timeout` of the workflow)".to_owned(),
+            _ if self.notes.assignment.as_ref().is_some_and(|assignment| assignment.lost_in_step) => {
+                "the worker was lost, and with it the run's directory: an operator decides how it goes on".to_owned()
+            }
             _ => "the run was ended while attempts were left".to_owned(),
         }))
     }

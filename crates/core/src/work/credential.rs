@@ -23,6 +23,16 @@ pub struct CredentialUsed {
     /// When its lease was revoked; absent where there was none, or where the provider has not confirmed it yet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub revoked_at: Option<Timestamp>,
+    /// How long its provider took to answer. Only a worker says so, and it is counted, not kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fetch_ms: Option<u64>,
+}
+
+impl CredentialUsed {
+    /// The provider that it is from.
+    pub fn provider(&self) -> &str {
+        self.credential_id.split_once('/').map_or("", |(provider, _)| provider)
+    }
 }
 
 /// What is wrong with the credentials that a worker reports.
@@ -54,7 +64,9 @@ mod tests {
             lease_id: None,
             fetched_at: Timestamp(1),
             revoked_at: None,
+            fetch_ms: None,
         };
+        assert_eq!((used("corp/DB").provider(), used("DB").provider()), ("corp", ""));
         assert_eq!(check(&[used("corp/DB")]), Ok(()));
         assert!(check(&[used(&"x".repeat(CREDENTIAL_ID_BYTES_MAX + 1))]).is_err());
         assert!(check(&vec![used("corp/DB"); CREDENTIALS_PER_REPORT_MAX + 1]).is_err());

@@ -48,6 +48,10 @@ impl Workers {
                         return Ok(ControlFlow::Break(()));
                     }
                     Ok(ControlFlow::Continue(match answer.clone() {
+                        // It will be given nothing more, so it must not have the run either.
+                        OfferVerdict::Acked if !info.takes_work() => {
+                            Command::AssignmentLost { session, why: "its worker takes no more work".to_owned() }
+                        }
                         OfferVerdict::Acked => Command::AckRun { session, number },
                         OfferVerdict::Refused { check, why } => Command::RefuseRun { session, number, check, why },
                     }))
@@ -89,7 +93,7 @@ impl Runs {
         reason: String,
         by: Context,
     ) -> Result<Standing, EngineError> {
-        self.direct(tenant, run, by, Command::Reassign { reason }).await
+        self.direct(tenant, run, by.telling("reason", &reason), Command::Reassign { reason }).await
     }
 }
 

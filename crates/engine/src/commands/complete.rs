@@ -17,6 +17,7 @@ use interlock_core::work::credential::{self, CredentialUsed};
 use interlock_core::work::{Assignment, AttemptRef, Claimer, Report, ReportedOutcome};
 use interlock_evidence::credentials::{CREDENTIALS_USED, CredentialFacts};
 
+use super::holder::{HeldBy, not_its_own};
 use crate::cells::{Cell, Streak};
 use crate::dispatch::session::SessionInfo;
 use crate::error::EngineError;
@@ -52,46 +53,63 @@ impl Workers {
         }
         let info = self.speaks_for(session, at).await?;
         credential::check(&credentials).map_err(|what| Rejection::InvalidInput { what })?;
+        let fetched = credentials.clone();
         let context = naming(at, credentials)?;
         if claim_next {
             self.follow_flag(&info).await?;
         }
         let goes_on = claim_next && info.takes_work();
         let (outcome, refused) = self.0.addressed(at, outcome).await?;
-        let mut outcome = Some(outcome);
-        self.0
-            .execute(
-                at.tenant,
-                at.run,
-                context,
-                |facts| {
-                    let run = facts.run();
-                    if is_recorded(run, at.position, at.attempt) {
-                        return Ok(ControlFlow::Break(self.first_answer(run, at, session)));
-                    }
-                    if let Some(refused) = &refused {
-                        return Err(refused.clone().into());
-                    }
-                    let claim_next = (goes_on && self.may_go_on(facts, &info))
-                        .then(|| Claimer { session, skills: Arc::clone(&info.skills) });
-                    // A second look after a conflict needs the outcome again.
-                    let outcome = outcome.clone().expect("it is never taken");
-                    Ok(ControlFlow::Continue(command(facts, at, outcome, Rest { claim_next, cost: cost.clone() })))
-                },
-                |cell, change| {
-                    let next = self.next_of(cell, session);
-                    if next.is_none() {
-                        self.0.0.dispatch.freed(session);
-                    }
-                    cell.streak = match &next {
-                        Some(_) if cell.streak.steps > 0 => Streak { steps: cell.streak.steps + 1, ..cell.streak },
-                        _ => Streak { steps: 1, since: change.at },
-                    };
-                    Completed { next, recorded: true }
-                },
-            )
-            .await
-            .inspect(|_| drop(outcome.take()))
+        let mut is_former_holder = false;
+        loop {
+            let completed = self
+                .0
+                .execute(
+                    at.tenant,
+                    at.run,
+                    context.clone(),
+                    |facts| {
+                        let run = facts.run();
+                        let held_by = HeldBy::of(run, at);
+                        if held_by.is_another_than(session) {
+                            return Err(not_its_own(at));
+                        }
+                        if held_by == HeldBy::Nobody && !is_former_holder {
+                            return Ok(ControlFlow::Break(None));
+                        }
+                        if is_recorded(run, at.position, at.attempt) {
+                            return Ok(ControlFlow::Break(Some(self.first_answer(run, at, session))));
+                        }
+                        if let Some(refused) = &refused {
+                            return Err(refused.clone().into());
+                        }
+                        let claim_next = (goes_on && self.may_go_on(facts, &info))
+                            .then(|| Claimer { session, skills: Arc::clone(&info.skills) });
+                        // A second look after a conflict needs the outcome again.
+                        let rest = Rest { claim_next, cost: cost.clone() };
+                        Ok(ControlFlow::Continue(command(facts, at, outcome.clone(), rest)))
+                    },
+                    |cell, change| {
+                        self.0.0.counters.fetched(&fetched);
+                        let next = self.next_of(cell, session);
+                        if next.is_none() {
+                            self.0.0.dispatch.freed(session);
+                        }
+                        cell.streak = match &next {
+                            Some(_) if cell.streak.steps > 0 => Streak { steps: cell.streak.steps + 1, ..cell.streak },
+                            _ => Streak { steps: 1, since: change.at },
+                        };
+                        Some(Completed { next, recorded: true })
+                    },
+                )
+                .await?;
+            if let Some(completed) = completed {
+                return Ok(completed);
+            }
+            // The attempt is over: a late report is as good as one in time, if it is that of whoever had it.
+            self.check_former_holder(session, at).await?;
+            is_former_holder = true;
+        }
     }
 
     /// The worker gives a step back, uncharged.

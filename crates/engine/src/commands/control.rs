@@ -123,6 +123,7 @@ impl Runs {
         let options = &self.0.0.options;
         let restored_at = self.0.0.store.restored_at().await?.filter(|_| request.resolution != Resolution::Happened);
         let settled_at = restored_at.map(|at| at + options.session_lease + options.effect_settles_after);
+        let by = by.telling("reason", &request.reason);
         let standing = self
             .0
             .execute(

@@ -10,7 +10,7 @@ use interlock_core::rejection::Rejection;
 use interlock_core::run::Run;
 use interlock_core::run::change::Context;
 use interlock_core::run::receipt::{EffectHold, Receipt};
-use interlock_core::state::{EffectClass, ReceiptState, StepState};
+use interlock_core::state::{EffectClass, ReceiptState, RunState, StepState};
 use interlock_core::time::Millis;
 use interlock_core::work::{AttemptRef, EffectAnswer, EffectIntent};
 use interlock_store::PastHold;
@@ -135,11 +135,15 @@ impl Workers {
         }
         let state_in = |run: &Run| run.steps.get(receipt.position as usize).map(interlock_core::run::Step::state);
         let newest = self.0.runs().newest_successor(tenant, hold.run).await?;
-        let undone = newest != hold.run
-            && load(newest).await?.is_some_and(|newest| state_in(&newest) == Some(StepState::RolledBack));
+        let newest = if newest == hold.run { None } else { load(newest).await? };
+        let undone = newest.as_ref().is_some_and(|newest| state_in(newest) == Some(StepState::RolledBack));
+        let is_being_undone = |run: &Run| run.state == RunState::RollingBack;
         Ok(match state_in(&holder) {
             _ if undone => PastEffect::Gone,
-            Some(StepState::Succeeded) => PastEffect::Done(Box::new(receipt)),
+            // In a moment it may not have happened.
+            _ if newest.as_ref().is_some_and(is_being_undone) || is_being_undone(&holder) => PastEffect::UnderWay,
+            // What was canceled or skipped behind it has not undone it.
+            Some(StepState::Succeeded | StepState::Canceled | StepState::Skipped) => PastEffect::Done(Box::new(receipt)),
             // The call was made, and its step has not said yet whether that is what was wanted.
             Some(state) if !state.is_finished() => PastEffect::UnderWay,
             _ => PastEffect::Gone,

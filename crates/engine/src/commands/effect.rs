@@ -22,6 +22,7 @@ use interlock_core::work::{AttemptRef, EffectAnswer, EffectIntent, EffectOutcome
 use interlock_store::Refusal;
 
 use super::dedupe::{Held, SharedEffect};
+use super::holder::{HeldBy, not_its_own};
 use crate::error::EngineError;
 use crate::execute::CONFLICTS_MAX;
 use crate::parts::Workers;
@@ -73,7 +74,7 @@ impl Workers {
         }
         // A repeat may come at the same time: what was found out holds as long as the run has not moved on.
         for _ in 0..CONFLICTS_MAX {
-            let asked = self.asked(&intent).await?;
+            let asked = self.asked(session, &intent).await?;
             let (receipt, again) = match self.recorded_effect(&intent, &asked).await? {
                 Recorded::Answer(answer) => return Ok(answer),
                 Recorded::Reopened(receipt) => (Receipt { id: receipt.id, ..self.receipt(&intent, &asked) }, true),
@@ -102,7 +103,7 @@ impl Workers {
     }
 
     /// Where the run stands, and the key that the effect has there. An attempt that is over gets none.
-    async fn asked(&self, intent: &EffectIntent) -> Result<AskedFor, EngineError> {
+    async fn asked(&self, session: SessionId, intent: &EffectIntent) -> Result<AskedFor, EngineError> {
         let at = intent.at;
         self.0
             .execute(
@@ -117,6 +118,9 @@ impl Workers {
                     if step.attempt != at.attempt || step.state() != StepState::Running {
                         let (step, given, current) = (at.position, at.attempt, step.attempt);
                         return Err(Rejection::StaleAttempt { run: run.id, step, given, current }.into());
+                    }
+                    if HeldBy::of(run, at).is_another_than(session) {
+                        return Err(not_its_own(at));
                     }
                     let scope = EffectScope {
                         root: run.root(),
@@ -247,6 +251,7 @@ impl Workers {
             return Err(EngineError::StaleEpoch);
         }
         self.speaks_for(session, outcome.at).await?;
+        self.check_holder(session, outcome.at).await?;
         // A repeat may come at the same time: what the receipt says holds as long as the run has not moved on.
         for _ in 0..CONFLICTS_MAX {
             let seen = self.seen(outcome.at).await?;
@@ -296,7 +301,7 @@ impl Workers {
                 let (run, step, given, current) = (at.run, position, attempt, receipt.attempt);
                 return Err(Rejection::StaleAttempt { run, step, given, current }.into());
             }
-            self.0.settle(at.tenant, at.run, receipt, event).await?;
+            self.0.settle(at.tenant, at.run, receipt, (event, None)).await?;
             return Ok(true);
         }
         receipt.state = state;

@@ -8,6 +8,7 @@ pub mod complete;
 pub mod control;
 mod dedupe;
 pub mod effect;
+mod holder;
 mod label;
 pub mod messages;
 pub mod once;

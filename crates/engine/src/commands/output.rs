@@ -20,6 +20,7 @@ impl Workers {
             return Err(EngineError::StaleEpoch);
         }
         self.speaks_for(session, at).await?;
+        self.check_holder(session, at).await?;
         let bytes: usize = chunks.iter().map(|chunk| chunk.text.len()).sum();
         let longest = chunks.iter().map(|chunk| chunk.text.len()).max().unwrap_or_default();
         let invalid = |what: String| Err(Rejection::InvalidInput { what }.into());

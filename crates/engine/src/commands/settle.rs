@@ -24,7 +24,7 @@ impl Engine {
         tenant: TenantId,
         run: RunId,
         mut receipt: Receipt,
-        event: ReceiptEvent,
+        (event, reason): (ReceiptEvent, Option<&str>),
     ) -> Result<bool, EngineError> {
         let Some(state) = next(receipt.state, event) else { return Ok(false) };
         receipt.state = state;
@@ -38,7 +38,7 @@ impl Engine {
                 initiator: "system",
                 actor: None,
                 subject: Some(run.to_string()),
-                details: Json::trusted(format!(r#"{{"receipt":"{}","state":"{state}"}}"#, receipt.id)),
+                details: Json::trusted(details(&receipt, reason).to_string()),
             },
         );
         let note = note.map(|note| AuditNote { at: receipt.outcome_at.unwrap_or(note.at), ..note });
@@ -75,8 +75,17 @@ impl Engine {
             if event == ReceiptEvent::Succeeded {
                 receipt.response.clone_from(&request.output);
             }
-            settled |= self.settle(run.tenant, run.id, receipt, event).await?;
+            settled |= self.settle(run.tenant, run.id, receipt, (event, Some(&request.reason))).await?;
         }
         if settled { Ok(Standing::of(run)) } else { Err(Rejection::Terminal { run: run.id, state: run.state }.into()) }
     }
+}
+
+/// What the log says of a receipt that was settled after its run's end.
+fn details(receipt: &Receipt, reason: Option<&str>) -> serde_json::Value {
+    let mut details = serde_json::json!({ "receipt": receipt.id.to_string(), "state": receipt.state.to_string() });
+    if let Some(reason) = reason {
+        details["reason"] = reason.into();
+    }
+    details
 }

@@ -339,6 +339,7 @@ impl Runs {
     /// The hints that go out once a run is made.
     fn started(&self, run: Run, change: &ChangeSet, claim: Option<SessionId>) {
         self.0.0.counters.record(None, run.state, change);
+        self.0.0.counters.started(&run);
         let handed = claim.zip(self.0.assignment(&run));
         self.0.committed(&run, change);
         if run.current().session().is_some() {

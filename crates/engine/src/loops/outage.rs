@@ -67,10 +67,11 @@ impl Engine {
             Ok(brought) => {
                 if let News::Over { since, outage } = self.0.outages.worked(work) {
                     let for_ms = self.now().since(since).0;
+                    // As loud as its beginning, so that whoever reads of one reads of both.
                     if outage {
-                        tracing::info!(for_ms, "the store answers again, and all loops go on");
+                        tracing::warn!(for_ms, "the store answers again, and all loops go on");
                     } else {
-                        tracing::info!(work, for_ms, "a loop goes on");
+                        tracing::warn!(work, for_ms, "a loop goes on");
                     }
                 }
                 Some(brought)

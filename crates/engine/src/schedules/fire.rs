@@ -154,6 +154,7 @@ impl Look<'_> {
         let by = Context::by(interlock_core::state::Initiator::System);
         match self.engine.schedules().start_slot(&self.row, slot, key, by).await {
             Ok(started) => {
+                self.engine.0.counters.slot(started.fresh);
                 let running =
                     started.fresh || self.engine.schedules().still_active(self.row.tenant, started.run).await?;
                 self.active = running.then_some(started.run);

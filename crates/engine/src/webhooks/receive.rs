@@ -175,15 +175,22 @@ impl Webhooks {
         }
     }
 
-    /// The same was sent a moment ago under another id: this one is done with, and says which it repeats.
+    /// The same was sent a moment ago under another id: this one is done with, gets the first one's answer, and says which it
+    /// repeats.
     async fn duplicate(&self, at: &DeliveryRef, print: Option<Hash>) -> Result<Answer, ReceiveError> {
         let holder = match print {
             Some(print) => self.0.0.store.fingerprint_holder(at.tenant, at.endpoint, print).await?,
             None => None,
         };
-        let outcome = Outcome { delivery: at.key.clone(), duplicate_of: holder, ..Outcome::default() };
+        let first = match &holder {
+            Some(key) => self.0.0.store.idempotency(at.tenant, &at.client(), key).await?,
+            None => None,
+        };
+        // What the first one was answered; nothing yet while it is being dealt with.
+        let first = first.and_then(|record| record.response).and_then(|response| response.decode::<Outcome>().ok());
+        let outcome = Outcome { delivery: at.key.clone(), duplicate_of: holder, ..first.unwrap_or_default() };
         process::finish(&self.0, at, 1, Ok(&outcome)).await?;
-        Ok(Answer::Done(outcome))
+        Ok(Answer::Replayed(outcome))
     }
 
     async fn answered_before(&self, at: &DeliveryRef) -> Result<Answer, ReceiveError> {

@@ -91,7 +91,7 @@ on_both! {
         let steps = plan(vec![StepSpec::task("a", "a")]);
         let used = CredentialUsed {
             credential_id: "corp/DB".into(), vault_request_id: Some("req-1".into()), lease_id: Some("lease-1".into()),
-            fetched_at: Timestamp(5), revoked_at: Some(Timestamp(6)),
+            fetched_at: Timestamp(5), revoked_at: Some(Timestamp(6)), fetch_ms: None,
         };
         // However the attempt ends: given back, tried again, done.
         let run = engine.runs().start(start(tenant, &steps, "1")).await.unwrap().run;

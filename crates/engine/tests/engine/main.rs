@@ -12,6 +12,7 @@ mod effects;
 mod evidence;
 mod feed;
 mod flags;
+mod holders;
 mod judge;
 mod messages;
 mod metrics;

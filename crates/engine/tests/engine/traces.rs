@@ -191,7 +191,7 @@ on_both! {
 
         let used = CredentialUsed {
             credential_id: "corp/DB".into(), vault_request_id: Some("req-1".into()), lease_id: None,
-            fetched_at: engine.now(), revoked_at: None,
+            fetched_at: engine.now(), revoked_at: None, fetch_ms: None,
         };
         let mut handed = Vec::new();
         for (step, outcome) in [

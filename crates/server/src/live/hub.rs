@@ -89,6 +89,11 @@ impl Hub {
         })
     }
 
+    /// How many watch.
+    pub fn taken(&self) -> usize {
+        self.0.seats.taken_by_all()
+    }
+
     /// A place for a WebSocket that has yet to say who it is.
     pub fn unknown_socket(&self) -> Result<OwnedSemaphorePermit, ApiError> {
         Arc::clone(&self.0.unknown).try_acquire_owned().map_err(|_| {

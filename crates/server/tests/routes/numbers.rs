@@ -8,7 +8,9 @@ use axum::body::{Body, to_bytes};
 use axum::http::{Request, header};
 use serde_json::json;
 
-use crate::api::{Api, completed, task};
+use crate::api::{Api, attempt, completed, task};
+use crate::approvals::Person;
+use crate::set_up::until;
 
 /// The numbers of a server on which something has happened, in the format that is asked for.
 async fn numbers(accept: &str) -> (String, String) {
@@ -44,6 +46,48 @@ async fn a_tenants_key_does_not_see_the_sums_of_all() {
     assert!(own.contains("interlock_http_requests_total{") && !own.contains("interlock_run"), "{own}");
     let (_, all) = shown_to(&api.in_charge().await, "text/plain").await;
     assert!(all.contains("interlock_runs_active{status=\"pending\"} 1"), "{all}");
+    api.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn steps_waits_for_people_secrets_and_sockets_are_measured() {
+    let api = Api::new().await;
+    let run = api.start(json!([{ "key": "gate", "kind": "approval", "message": "go?" }, task("a")])).await;
+    let ada = Person::new(&api, "ada", json!(["approver"]), json!([])).await;
+    ada.post(&format!("/runs/{run}/approve"), json!({ "approve": true })).await.ok();
+    let session = api.register().await;
+    let assignment = api.poll(&session).await;
+    let mut report = attempt(&assignment);
+    report["outcome"] = completed(json!(1));
+    report["credentials"] = json!([
+        { "credential_id": "corp/DB", "fetched_at": 5, "fetch_ms": 70 },
+        { "credential_id": "corp/OTHER", "fetched_at": 5 },
+    ]);
+    api.post(&format!("/agent/{session}/complete-step"), report).await.ok();
+    let (_, shown) = shown_to(&api.in_charge().await, "text/plain").await;
+    for line in [
+        r#"interlock_execution_step_duration_seconds_count{environment="none",connector="task"} 1"#,
+        r#"interlock_approval_wait_duration_seconds_count{environment="none"} 1"#,
+        r#"interlock_credential_fetch_duration_seconds_sum{vault_cluster="corp"} 0.07"#,
+        r#"interlock_credential_fetch_duration_seconds_count{vault_cluster="corp"} 1"#,
+        r#"interlock_websocket_active_sessions{of="watcher"} 0"#,
+    ] {
+        assert!(shown.lines().any(|told| told == line), "{line} is not in\n{shown}");
+    }
+    api.end().await;
+}
+
+/// A command that is refused for what it is, is counted under its profile.
+#[tokio::test(start_paused = true)]
+async fn refused_commands_are_counted() {
+    let api = Api::new().await;
+    let source = "name: w\nprofile: staging-standard\nsteps:\n  - { id: a, run: [/sbin/reboot] }\n";
+    api.post("/workflows", json!({ "source": source })).await.ok();
+    let run = api.post("/runs", json!({ "workflow": "w" })).await.text("run_id");
+    until(&api, &run, "failed").await;
+    let (_, shown) = shown_to(&api.in_charge().await, "text/plain").await;
+    let line = r#"interlock_sandbox_policy_violations_total{policy_id="staging-standard"} 1"#;
+    assert!(shown.lines().any(|told| told == line), "{shown}");
     api.end().await;
 }
 

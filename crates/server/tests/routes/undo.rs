@@ -78,28 +78,56 @@ async fn a_succeeded_run_is_undone_by_a_new_one_on_postgresql() {
     api.end().await;
 }
 
+/// A run whose first step people have agreed to, and did; its second is done too.
+async fn agreed_and_done(api: &Api, session: &str) -> String {
+    let source = "name: w\nsteps:\n  - { id: a, task: a, critical: true, rollback: { task: undo } }\n  - { id: b, task: b }\n";
+    api.post("/workflows", json!({ "source": source })).await.ok();
+    let run = api.post("/runs", json!({ "workflow": "w" })).await.text("run_id");
+    until(api, &run, "waiting_approval").await;
+    let ada = Person::new(api, "ada", json!(["approver"]), json!([])).await;
+    let asked = api.get(&format!("/approvals?run={run}")).await.ok()["approvals"][0].clone();
+    let path = format!("/approvals/{}/vote", asked["approval"].as_str().unwrap());
+    ada.post(&path, json!({ "approve": true, "digest": asked["digest"] })).await.ok();
+    works(api, session, 2).await;
+    until(api, &run, "succeeded").await;
+    run
+}
+
+/// What undoes the first step was judged, and waits for people.
+async fn asks_before_it_undoes(api: &Api, run: &str) {
+    let decided = api.get(&format!("/runs/{run}/decisions")).await.ok();
+    let last = decided["decisions"].as_array().unwrap().last().expect("it was judged").clone();
+    assert_eq!((&last["operation"], &last["verdict"]), (&json!("undo"), &json!("needs_approval")), "{decided}");
+    assert_eq!(crate::approvals::card(api, run).await["state"], "requested", "people are asked before it acts");
+}
+
 /// What undoes a step while the run fails is covered by the step's own approval. Who undoes it afterwards begins something new.
 #[tokio::test(start_paused = true)]
 async fn what_undoes_it_needs_approval_like_anything_new() {
     let api = Api::new().await;
-    let source = "name: w\nsteps:\n  - { id: a, task: a, critical: true, rollback: { task: undo } }\n";
-    api.post("/workflows", json!({ "source": source })).await.ok();
-    let run = api.post("/runs", json!({ "workflow": "w" })).await.text("run_id");
-    until(&api, &run, "waiting_approval").await;
-    let ada = Person::new(&api, "ada", json!(["approver"]), json!([])).await;
-    let agree = async |run: &str| {
-        let asked = api.get(&format!("/approvals?run={run}")).await.ok()["approvals"][0].clone();
-        let path = format!("/approvals/{}/vote", asked["approval"].as_str().unwrap());
-        ada.post(&path, json!({ "approve": true, "digest": asked["digest"] })).await.ok()
-    };
-    agree(&run).await;
     let session = api.register().await;
-    works(&api, &session, 1).await;
-    until(&api, &run, "succeeded").await;
+    let run = agreed_and_done(&api, &session).await;
     let undo = api.post(&format!("/runs/{run}/rollback"), json!({ "reason": "a mistake" })).await.text("run_id");
-    let decided = api.get(&format!("/runs/{undo}/decisions")).await.ok();
-    let last = decided["decisions"].as_array().unwrap().last().expect("it was judged").clone();
-    assert_eq!((&last["operation"], &last["verdict"]), (&json!("undo"), &json!("needs_approval")), "{decided}");
-    assert_eq!(crate::approvals::card(&api, &undo).await["state"], "requested", "people are asked before it acts");
+    asks_before_it_undoes(&api, &undo).await;
+    // Nobody has agreed yet, so it can be withdrawn, and asked for again.
+    api.post(&format!("/runs/{undo}/cancel"), json!({ "reason": "not after all" })).await.ok();
+    until(&api, &undo, "canceled").await;
+    let again = api.post(&format!("/runs/{run}/rollback"), json!({ "reason": "after all" })).await.text("run_id");
+    asks_before_it_undoes(&api, &again).await;
+    api.end().await;
+}
+
+/// Nor does a new run that has taken the step over make it its own to undo.
+#[tokio::test(start_paused = true)]
+async fn who_begins_again_behind_a_step_is_asked_before_undoing_it() {
+    let api = Api::new().await;
+    let session = api.register().await;
+    let run = agreed_and_done(&api, &session).await;
+    let again = api.post(&format!("/runs/{run}/restart"), json!({ "from": "b" })).await.text("run_id");
+    assert_ne!(again, run);
+    let preview = api.get(&format!("/runs/{again}/rollback")).await.ok();
+    assert!(preview.to_string().contains("needs_approval"), "{preview}");
+    api.post(&format!("/runs/{again}/rollback"), json!({ "reason": "a way around" })).await.ok();
+    asks_before_it_undoes(&api, &again).await;
     api.end().await;
 }

@@ -15,6 +15,7 @@ use std::time::Duration;
 
 use crate::api::{Answer, Api};
 use crate::approvals::Person;
+use crate::numbers::shown_to;
 use crate::schedules::apply;
 
 const SECRET: &str = "it is a secret to everybody";
@@ -155,11 +156,17 @@ async fn the_same_pull_request_within_seconds_is_one_delivery() {
     apply(&api.engine, api.tenant, COUNT).await;
     let path = endpoint(&api, "github").await;
     let opened = pull_request(7, "opened", "abc");
-    assert_eq!(github(&api, &path, "d-1", &opened).await.body["runs"].as_array().unwrap().len(), 1);
+    let first = github(&api, &path, "d-1", &opened).await;
+    assert_eq!(first.body["runs"].as_array().unwrap().len(), 1);
     tokio::time::sleep(Duration::from_millis(4_900)).await;
     let second = github(&api, &path, "d-2", &opened).await;
     assert_eq!((second.status.as_u16(), &second.body["duplicate_of"]), (202, &json!("github:d-1")));
-    assert_eq!(second.body["runs"], json!([]));
+    assert_eq!(second.body["runs"], first.body["runs"], "it gets the first one's answer");
+    let (_, numbers) = shown_to(&api.in_charge().await, "text/plain").await;
+    for result in ["new", "replayed"] {
+        let line = format!(r#"interlock_idempotency_hits_total{{source="github",result="{result}"}} 1"#);
+        assert!(numbers.lines().any(|told| told == line), "{line} is not in\n{numbers}");
+    }
     let another = github(&api, &path, "d-3", &pull_request(7, "opened", "def")).await;
     assert_eq!(another.body["runs"].as_array().unwrap().len(), 1, "another head is another matter");
     tokio::time::sleep(Duration::from_millis(5_100)).await;

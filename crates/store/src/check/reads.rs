@@ -263,7 +263,12 @@ fn finding(check: &'static str, tenant: Option<TenantId>, row: impl Display, wha
 fn disagreement(run: &Run) -> Option<String> {
     let good = |step: StepState| matches!(step, StepState::Succeeded | StepState::Skipped);
     let forward = run.forward_len();
-    let all_good = run.steps.len() == forward && run.steps[..forward].iter().all(|step| good(step.state()));
+    let all_good = if run.header.is_undo() {
+        // What it undoes is undone, and every step that does so has succeeded.
+        run.steps[forward..].iter().all(|step| good(step.state()))
+    } else {
+        run.steps.len() == forward && run.steps[..forward].iter().all(|step| good(step.state()))
+    };
     let said = match run.state {
         RunState::Succeeded if !all_good => Some("are not all good"),
         RunState::Failed if all_good => Some("are all good"),

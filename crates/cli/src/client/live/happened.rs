@@ -2,6 +2,7 @@
 
 use interlock_core::ids::RunId;
 use interlock_core::run::event::Event;
+use interlock_core::text::visible::visible;
 use interlock_core::time::Timestamp;
 use interlock_protocol::live::{Cursor, EventView};
 use serde::{Serialize, Serializer};
@@ -20,6 +21,8 @@ pub struct Happened {
     pub subject: Option<String>,
     /// Who caused it, where that was a person.
     pub person: Option<String>,
+    /// Why, as whoever caused it has said.
+    pub reason: Option<String>,
     /// None for an event that this build does not know.
     pub known: Option<Event>,
     /// As it came.
@@ -51,8 +54,20 @@ impl Happened {
             step: view.step.clone(),
             subject: view.context.subject.clone(),
             person: view.context.person.clone(),
+            reason: view.context.reason.clone(),
             view,
         })
+    }
+
+    /// ` (by olga: wrong box)`: who caused it and why, as far as the event's own words do not say so already.
+    pub fn caused(&self, words: &str) -> String {
+        let reason = self.reason.as_deref().filter(|reason| !words.contains(*reason)).map(visible);
+        match (self.person.as_deref().map(visible), reason) {
+            (Some(person), Some(reason)) => format!(" (by {person}: {reason})"),
+            (Some(person), None) => format!(" (by {person})"),
+            (None, Some(reason)) => format!(" ({reason})"),
+            (None, None) => String::new(),
+        }
     }
 }
 
@@ -74,5 +89,16 @@ mod tests {
             Some(Event::StepCompleted { step: 2, attempt: 1, output_bytes: 4, session: None, cost: None })
         );
         assert_eq!((happened.cursor, happened.at), (7, Timestamp(1_500)));
+    }
+
+    #[test]
+    fn the_reason_is_told_once() {
+        let told = serde_json::json!({
+            "id": "7", "type": "execution.rollback.started", "run_id": RunId::from_bytes([1; 16]), "seq": 7, "at": 1_500,
+            "payload": { "steps": [2] }, "context": { "initiator": "operator", "person": "olga", "reason": "wrong box" },
+        });
+        let happened = Happened::from_view(serde_json::from_value(told).unwrap()).unwrap();
+        assert_eq!(happened.caused("⟲ rolling back 1 steps"), " (by olga: wrong box)");
+        assert_eq!(happened.caused("– skipped: wrong box"), " (by olga)");
     }
 }

@@ -3,14 +3,17 @@
 use super::case::{Case, cancel, pause, reassign, retry, session};
 use super::plans::{Tuned as _, gate, in_workdir, signal, task, under_profile};
 use crate::decide::Command;
-use crate::limits::{ASSIGNMENT_ACK, ASSIGNMENT_BACKOFF, ASSIGNMENT_KEPT};
+use crate::limits::{ASSIGNMENT_ACK, ASSIGNMENT_BACKOFF, ASSIGNMENT_KEPT, EFFECT_SETTLES_AFTER};
+use crate::machine::step::Resolution;
 use crate::plan::rules::Workdir;
 use crate::plan::{OnDenial, OnFailure, Plan};
 use crate::rejection::Rejection;
 use crate::run::assignment::{AssignmentRecord, RunAssignment};
 use crate::run::change::SideWrite;
 use crate::run::why::{Cause, Remedy, Surroundings, why};
-use crate::state::{AssignmentState, Control, Detail, EffectClass, PreflightCheck, Reason, RunState, StepState};
+use crate::state::{
+    AssignmentState, Control, Detail, EffectClass, PreflightCheck, Reason, ReceiptState, RunState, StepState,
+};
 use crate::time::Millis;
 use crate::work::offer::RunOffer;
 
@@ -197,6 +200,28 @@ fn an_open_effect_of_a_lost_worker_stays_in_doubt() {
     case.refuse(reassign());
 }
 
+/// Whoever says what became of it: the directory is gone, so only a person has the command run elsewhere.
+#[test]
+fn what_was_in_doubt_is_not_run_elsewhere_unless_somebody_reassigns_it() {
+    let doubtful = || {
+        let mut case = Case::of(under_profile(vec![in_workdir("a", Workdir::Run)]));
+        case.assign(1).claim().tells(|case| case.intent(EffectClass::Unsafe)).tells(Case::lease_expired);
+        case
+    };
+    let mut by_person = doubtful();
+    by_person.after(EFFECT_SETTLES_AFTER);
+    let (resolution, reason) = (Resolution::DidNotHappen, "looked it up".to_owned());
+    by_person.tell(Command::Resolve { position: 0, resolution, output: None, reason });
+    let mut by_its_worker = doubtful();
+    by_its_worker.tells(|case| case.outcome(ReceiptState::Failed));
+    for mut case in [by_person, by_its_worker] {
+        assert_eq!((case.state(), case.step(0).state()), (RunState::Paused, StepState::Failed));
+        case.tell(reassign()).assign(2).until_eligible();
+        case.tell(Command::Claim { session: session(2) }).complete();
+        assert_eq!(case.state(), RunState::Succeeded);
+    }
+}
+
 #[test]
 fn a_run_that_waits_gives_its_worker_up_unless_it_keeps_it() {
     let steps = |rule| under_profile(vec![in_workdir("a", rule), signal("w", None), in_workdir("b", rule)]);
@@ -235,9 +260,9 @@ fn reassign_is_for_runs_that_need_a_worker() {
     let mut case = Case::of(two_commands());
     case.offer(1).tick().tell(reassign());
     assert_eq!((case.known().failures, case.row().eligible_at), (vec![], Some(case.now)), "it begins anew, at once");
-    case.assign(1);
-    case.refuse(reassign());
-    case.claim();
+    case.assign(1).tell(reassign());
+    assert_eq!(case.known().with, None, "one that sits on it does not keep it");
+    case.assign(1).claim();
     case.refuse(reassign());
 }
 

@@ -6,7 +6,7 @@ use axum::response::{IntoResponse, Response};
 
 use crate::api_error::ApiError;
 use crate::identity::Caller;
-use crate::metrics::plain;
+use crate::metrics::{OpenSockets, plain};
 use crate::state::AppState;
 
 const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
@@ -25,7 +25,8 @@ const PLAIN: &str = "text/plain; version=0.0.4; charset=utf-8";
 pub async fn show(State(state): State<AppState>, caller: Caller, headers: HeaderMap) -> Result<Response, ApiError> {
     // Sums over all tenants are for whoever has charge of them all, or where there is only one.
     let with_runs = caller.installation || state.installation().tenants().await?.len() <= 1;
-    let text = state.metrics().text(&state.health(), state.now(), with_runs).await?;
+    let sockets = OpenSockets { watchers: state.hub().taken(), workers: state.channels().taken_by_all() };
+    let text = state.metrics().text(&state.health(), sockets, state.now(), with_runs).await?;
     Ok(if asks_for_open_metrics(&headers) {
         ([(header::CONTENT_TYPE, OPEN_METRICS)], text).into_response()
     } else {

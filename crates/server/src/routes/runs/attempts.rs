@@ -142,5 +142,5 @@ impl Telling<'_> {
 
 fn used(facts: CredentialFacts) -> CredentialUsed {
     let CredentialFacts { credential_id, vault_request_id, lease_id, fetched_at, revoked_at, .. } = facts;
-    CredentialUsed { credential_id, vault_request_id, lease_id, fetched_at, revoked_at }
+    CredentialUsed { credential_id, vault_request_id, lease_id, fetched_at, revoked_at, fetch_ms: None }
 }

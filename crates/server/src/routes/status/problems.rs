@@ -11,8 +11,11 @@ pub fn problems(view: &StatusView) -> Vec<StatusProblem> {
         // Without a reason of its own it was paused by a person, who knows of it.
         let Some(reason) = count.reason.filter(|reason| *reason != Reason::Requested) else { continue };
         let reason = reason.as_str().replace('_', " ");
-        let runs = if count.runs == 1 { "1 run has".to_owned() } else { format!("{} runs have", count.runs) };
-        tell(ProblemKind::RunStopped, format!("{runs} stopped ({reason}) and wait for a directive"));
+        let text = match count.runs {
+            1 => format!("1 run has stopped ({reason}) and waits for a directive"),
+            runs => format!("{runs} runs have stopped ({reason}) and wait for a directive"),
+        };
+        tell(ProblemKind::RunStopped, text);
     }
     for queue in view.queues.iter().filter(|queue| queue.ready > 0 && queue.workers == 0) {
         let text = format!("{} steps wait on queue `{}`, and no living worker takes from it", queue.ready, queue.queue);

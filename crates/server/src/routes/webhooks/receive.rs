@@ -15,6 +15,7 @@ use interlock_protocol::webhooks::{Delivered, MissedTrigger, path};
 
 use super::view::runs_of;
 use crate::api_error::ApiError;
+use crate::metrics::Hit;
 use crate::request::{OfEndpoint, RawBody};
 use crate::state::AppState;
 
@@ -46,7 +47,11 @@ pub async fn receive(
 ) -> Result<Response, ApiError> {
     let endpoint: InboundId = named.parse().map_err(|_| refused(ReceiveError::Unknown))?;
     let request = InboundRequest { endpoint, headers: by_name(&headers), body: body.to_vec() };
-    let Received { source, answer } = state.webhooks().receive(request).await.map_err(refused)?;
+    let received = state.webhooks().receive(request).await;
+    if let Some((source, hit)) = hit(&received) {
+        state.metrics().idempotency(source, hit);
+    }
+    let Received { source, answer } = received.map_err(refused)?;
     Ok(match answer {
         Answer::Nothing => StatusCode::OK.into_response(),
         Answer::Challenge(challenge) => {
@@ -60,6 +65,25 @@ pub async fn receive(
         }
         Answer::Processing { delivery } => (StatusCode::ACCEPTED, Json(processing(delivery))).into_response(),
     })
+}
+
+/// How a delivery counts among the requests that carry a key. What carries none counts for nothing.
+fn hit(received: &Result<Received, ReceiveError>) -> Option<(&'static str, Hit)> {
+    match received {
+        Ok(Received { source, answer }) => {
+            let hit = match answer {
+                Answer::Done(_) => Hit::New,
+                Answer::Replayed(_) => Hit::Replayed,
+                Answer::Processing { .. } => Hit::Conflict,
+                Answer::Challenge(_) | Answer::Nothing => return None,
+            };
+            Some((source.as_str(), hit))
+        }
+        // Whose it was is not known here.
+        Err(ReceiveError::Mismatch) => Some(("webhook", Hit::Mismatch)),
+        Err(ReceiveError::Failed(_)) => Some(("webhook", Hit::Failed)),
+        Err(_) => None,
+    }
 }
 
 /// The last of equal names counts; what is not text counts as absent.
