@@ -74,8 +74,8 @@ mod limits {
     /// How long a poll over the broker waits: the answer may be lost, and is missed only then.
     pub const BROKER_POLL_WAIT: Duration = Duration::from_secs(5);
     /// How long an answer over the broker may take before its call is written again, at first and at last.
-    pub const BROKER_PATIENCE: Duration = Duration::from_secs(1);
-    pub const BROKER_PATIENCE_MAX: Duration = Duration::from_secs(4);
+    pub const BROKER_PATIENCE: Duration = Duration::from_millis(300);
+    pub const BROKER_PATIENCE_MAX: Duration = Duration::from_secs(3);
     /// Between two reads of a stream that is not there.
     pub const BROKER_PAUSE: Duration = Duration::from_millis(50);
     /// The first pause after a call without an answer, and the longest.

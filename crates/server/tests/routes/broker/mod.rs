@@ -30,7 +30,6 @@ use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 use crate::connections::{Listening, listen_with};
-use redis_server::RedisServer;
 
 const PATIENCE: Duration = Duration::from_secs(120);
 
