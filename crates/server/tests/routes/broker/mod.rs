@@ -31,7 +31,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::connections::{Listening, listen_with};
 
-const PATIENCE: Duration = Duration::from_secs(120);
+const PATIENCE: Duration = Duration::from_mins(2);
 
 /// A server whose workers may use a broker.
 struct Served {
