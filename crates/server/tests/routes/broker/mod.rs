@@ -94,6 +94,12 @@ impl Served {
         line.unwrap_or_else(|| panic!("{name} is missing: {text}")).parse().unwrap()
     }
 
+    /// How many sessions workers have begun; the engine's own is nobody's.
+    async fn sessions(&self) -> usize {
+        let rows = self.server.engine.store().sessions().await.unwrap();
+        rows.iter().filter(|row| row.tenant.is_some()).count()
+    }
+
     async fn handshake(&self, key: &str) -> reqwest::Response {
         let url = format!("{}/api/v1/agent/broker", self.url());
         reqwest::Client::new().post(url).bearer_auth(key).send().await.unwrap()
