@@ -6,12 +6,16 @@ mod acceptance;
 mod approvals;
 #[path = "commands/backup.rs"]
 mod backup;
+#[path = "commands/broker.rs"]
+mod broker;
 #[path = "commands/bulk.rs"]
 mod bulk;
 #[path = "commands/config.rs"]
 mod config;
 #[path = "commands/operations.rs"]
 mod operations;
+#[path = "../../broker/tests/fixture/redis_server.rs"]
+mod redis_server;
 #[path = "commands/rig.rs"]
 mod rig;
 #[path = "commands/rollout.rs"]

@@ -23,10 +23,12 @@ const TENANTS_MAX: usize = 10_000;
 
 /// What was last read about a tenant.
 #[derive(Debug, Clone, Copy)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
 struct Switches {
     disabled: bool,
     orchestrates_workers: bool,
     has_channels: bool,
+    has_broker: bool,
     read_at: Timestamp,
 }
 
@@ -150,6 +152,11 @@ impl Tenants {
         Ok(self.switches(tenant).await?.has_channels)
     }
 
+    /// Whether its workers may make their calls over the broker.
+    pub async fn has_broker(&self, tenant: TenantId) -> Result<bool, EngineError> {
+        Ok(self.switches(tenant).await?.has_broker)
+    }
+
     async fn switches(&self, tenant: TenantId) -> Result<Switches, EngineError> {
         let read_at = self.0.now();
         if let Some(switches) = self.0.0.tenant_switches.get(tenant, read_at) {
@@ -160,7 +167,8 @@ impl Tenants {
             disabled: found.as_ref().is_some_and(|tenant| tenant.disabled_at.is_some()),
             // What is not known gets nothing.
             orchestrates_workers: found.as_ref().is_some_and(|tenant| tenant.settings.worker_orchestration),
-            has_channels: found.is_some_and(|tenant| tenant.settings.worker_channel),
+            has_channels: found.as_ref().is_some_and(|tenant| tenant.settings.worker_channel),
+            has_broker: found.is_some_and(|tenant| tenant.settings.worker_broker),
             read_at,
         };
         self.0.0.tenant_switches.put(tenant, switches);

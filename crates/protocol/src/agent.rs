@@ -32,6 +32,8 @@ pub mod path {
     pub const UNREGISTER: &str = "/api/v1/agent/unregister";
     /// A WebSocket that carries all of the above, as [`crate::channel`] has it.
     pub const CHANNEL: &str = "/api/v1/agent/channel";
+    /// What a worker needs to make them over a broker, as [`crate::broker`] has it.
+    pub const BROKER: &str = "/api/v1/agent/broker";
 }
 
 /// Bounds of the worker calls.

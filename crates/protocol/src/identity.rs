@@ -143,6 +143,9 @@ pub struct ChangeTenant {
     /// Workers elsewhere may make their calls over one WebSocket. Where it is off, they make requests.
     #[serde(rename = "worker_channel.enabled", default, skip_serializing_if = "Option::is_none")]
     pub worker_channel: Option<bool>,
+    /// Workers elsewhere may make their calls over the broker, where the servers have one.
+    #[serde(rename = "worker_broker.enabled", default, skip_serializing_if = "Option::is_none")]
+    pub worker_broker: Option<bool>,
     /// Every run gets an evidence bundle at its end, also those without decisions, approvals and effects.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub evidence_always: Option<bool>,

@@ -10,6 +10,7 @@ pub mod agent;
 pub mod approvals;
 pub mod audit;
 pub mod body;
+pub mod broker;
 pub mod bulk;
 pub mod changes;
 pub mod channel;

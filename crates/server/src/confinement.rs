@@ -169,6 +169,7 @@ const OF_TENANT: &[&str] = &[
     agent::path::ASSIGNMENTS,
     agent::path::UNREGISTER,
     agent::path::CHANNEL,
+    agent::path::BROKER,
 ];
 
 /// The scope of a route, where it is in one of the lists.

@@ -9,7 +9,7 @@ use interlock_protocol::identity::CSRF_HEADER;
 
 use crate::api_error::ApiError;
 use crate::confinement;
-use crate::identity::{Caller, key};
+use crate::identity::{Caller, ShownKey, key};
 use crate::matrix::{self, Line};
 use crate::origin;
 use crate::state::AppState;
@@ -27,9 +27,11 @@ pub async fn check(State(state): State<AppState>, request: Request, next: Next) 
         return Ok(next.run(request).await);
     }
     let worker = request.extensions().get::<PeerWorker>().cloned();
-    let caller = match worker {
-        Some(worker) => certified(&state, &worker, request.headers()).await?,
-        None => caller(&state, line, request.method(), request.headers()).await?,
+    let key = request.extensions().get::<ShownKey>().cloned();
+    let caller = match (worker, key) {
+        (Some(worker), _) => certified(&state, &worker, request.headers()).await?,
+        (None, Some(key)) => state.identity().holder_of(&key).await?,
+        (None, None) => caller(&state, line, request.method(), request.headers()).await?,
     };
     confinement::check(&caller, line)?;
     let lent = line.needs == Permission::Vote && !caller.may(line.needs);

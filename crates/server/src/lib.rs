@@ -10,6 +10,7 @@
 
 mod api_error;
 mod body;
+mod broker;
 pub mod confinement;
 mod connections;
 mod directive;
@@ -63,6 +64,9 @@ pub mod limits {
     /// Workers whose calls come over a WebSocket, on one server and of one tenant. The others make requests.
     pub const CHANNELS_MAX: usize = 4_096;
     pub const CHANNELS_PER_TENANT_MAX: usize = 256;
+    /// Workers' calls over the broker that one server works on, of all and of one tenant.
+    pub const BROKER_CALLS_MAX: usize = 16_384;
+    pub const BROKER_CALLS_PER_TENANT_MAX: usize = 4_096;
     /// How long a readiness check may take.
     pub const READY_TIMEOUT: Duration = Duration::from_secs(2);
 

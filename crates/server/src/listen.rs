@@ -2,8 +2,10 @@
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::sync::Arc;
 use std::time::Duration;
 
+use interlock_broker::BrokerAddress;
 use interlock_core::ids::TenantId;
 use interlock_core::time::Millis;
 use interlock_engine::{Engine, EngineError};
@@ -17,7 +19,7 @@ use crate::links::setup_link;
 use crate::router::router_of;
 use crate::state::AppState;
 use crate::tls::{Tls, TlsError, TlsOptions};
-use crate::{limits, live};
+use crate::{broker, limits, live};
 
 /// The port of a server that nobody gave another one.
 pub const DEFAULT_PORT: u16 = 8420;
@@ -52,6 +54,8 @@ pub struct ServerOptions {
     pub tls: Option<TlsOptions>,
     /// How many live streams one tenant may have open here.
     pub live_streams_per_tenant_max: usize,
+    /// Where workers may make their calls over Redis Streams; they make requests where there is none.
+    pub broker: Option<BrokerAddress>,
 }
 
 impl ServerOptions {
@@ -72,6 +76,7 @@ impl ServerOptions {
             trusted_proxies: TrustedProxies::default(),
             tls: None,
             live_streams_per_tenant_max: live::limits::STREAMS_PER_TENANT_MAX,
+            broker: None,
         }
     }
 }
@@ -167,6 +172,9 @@ impl Server {
         let following = tls.clone().map(|tls| tls.follow(engine.clone(), shutdown.clone()));
         let state = AppState::new(engine, &options, tls.clone(), shutdown.clone());
         let hub = state.hub().clone();
+        if let Some(broker) = state.broker() {
+            tokio::spawn(broker::serve(state.clone(), Arc::clone(broker)));
+        }
         // WebSockets have left HTTP, and so they are waited for on their own.
         let front = Front {
             router: router_of(state),

@@ -342,6 +342,7 @@ pub static MATRIX: &[Line] = {
         line("POST", agent::path::UNREGISTER, Work, SESSION_IN_BODY),
         // What its frames name stands in the lines above, which they go past.
         line("GET", agent::path::CHANNEL, Work, &[]),
+        line("POST", agent::path::BROKER, Work, &[]),
     ]
 };
 

@@ -82,6 +82,39 @@ impl Hit {
     }
 }
 
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct BrokerLabels {
+    result: &'static str,
+}
+
+/// What became of a message from the broker.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BrokerResult {
+    Handled,
+    /// It had come before.
+    Duplicate,
+    /// It, or its ticket, was too old.
+    Expired,
+    /// Its tenant has too many calls under way.
+    Refused,
+    /// It was not written by a worker, or was changed since.
+    Unreadable,
+}
+
+impl BrokerResult {
+    pub const ALL: [Self; 5] = [Self::Handled, Self::Duplicate, Self::Expired, Self::Refused, Self::Unreadable];
+
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Handled => "handled",
+            Self::Duplicate => "duplicate",
+            Self::Expired => "expired",
+            Self::Refused => "refused",
+            Self::Unreadable => "unreadable",
+        }
+    }
+}
+
 /// How many runs live.
 #[derive(Debug, Clone)]
 struct Live {
@@ -94,13 +127,19 @@ pub struct Metrics {
     requests: Family<Answer, Counter>,
     durations: Family<Route, Histogram, fn() -> Histogram>,
     hits: Family<Hits, Counter>,
+    broker: Family<BrokerLabels, Counter>,
     live: Mutex<Option<(Instant, Live)>>,
 }
 
 impl Default for Metrics {
     fn default() -> Self {
         let durations = Family::new_with_constructor((|| Histogram::new(ANSWER_BOUNDS)) as fn() -> Histogram);
-        Self { requests: Family::default(), durations, hits: Family::default(), live: Mutex::default() }
+        let broker = Family::<BrokerLabels, Counter>::default();
+        for result in BrokerResult::ALL {
+            // From the start, so that the first one counts as a change.
+            drop(broker.get_or_create(&BrokerLabels { result: result.as_str() }));
+        }
+        Self { requests: Family::default(), durations, hits: Family::default(), broker, live: Mutex::default() }
     }
 }
 
@@ -115,6 +154,10 @@ impl Metrics {
 
     pub fn idempotency(&self, source: &'static str, hit: Hit) {
         self.hits.get_or_create(&Hits { source, result: hit.as_str() }).inc();
+    }
+
+    pub fn broker_message(&self, result: BrokerResult) {
+        self.broker.get_or_create(&BrokerLabels { result: result.as_str() }).inc();
     }
 
     /// The numbers as OpenMetrics text: of this process, and, where `with_runs`, of the runs of all tenants.
@@ -138,6 +181,11 @@ impl Metrics {
             "idempotency_hits",
             "Requests that carried a key, by what became of them.",
             self.hits.clone(),
+        );
+        registry.register(
+            "broker_messages",
+            "Messages that this server has read from the broker, by what became of them.",
+            self.broker.clone(),
         );
         if with_runs {
             registry.register_collector(Box::new(sockets));

@@ -12,7 +12,7 @@ use crate::idempotency::outlive_connection;
 use crate::listen::ServerOptions;
 use crate::parameters::check_query;
 use crate::request::check_address;
-use crate::routes::agent::channel::Calls;
+use crate::routes::agent::calls::Calls;
 use crate::state::AppState;
 use crate::{guard, observe, openapi, pages, routes};
 

@@ -17,6 +17,7 @@ use uuid::Uuid;
 
 use crate::api_error::ApiError;
 use crate::body::Unfinished;
+use crate::broker::Broker;
 use crate::identity::Identity;
 use crate::identity::oidc::Provider;
 use crate::limits;
@@ -79,6 +80,7 @@ struct SharedState {
     unfinished: Unfinished,
     /// For the channels of workers.
     channels: Arc<Seats>,
+    broker: Option<Arc<Broker>>,
     /// Presses in Slack that are worked on behind their answers.
     slack_presses: Arc<Semaphore>,
 }
@@ -107,6 +109,7 @@ impl AppState {
             plans,
             hub,
             unfinished,
+            broker: options.broker.clone().map(|address| Arc::new(Broker::new(address, &options.secret))),
             channels: Seats::new(limits::CHANNELS_MAX, limits::CHANNELS_PER_TENANT_MAX),
             slack_presses: Arc::new(Semaphore::new(SLACK_PRESSES_MAX)),
         }))
@@ -220,6 +223,11 @@ impl AppState {
     /// Places for the channels of workers.
     pub(crate) fn channels(&self) -> &Arc<Seats> {
         &self.0.channels
+    }
+
+    /// The broker of workers' calls, if this server has one.
+    pub(crate) fn broker(&self) -> Option<&Arc<Broker>> {
+        self.0.broker.as_ref()
     }
 
     /// Room to work on a press in Slack, if there is any.

@@ -3,12 +3,14 @@
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
+use interlock_broker::{BrokerAddress, limits as broker_limits};
 use interlock_core::ids::SessionId;
 use interlock_protocol::agent::{
     self, Complete, Completed, EffectAnswer, EffectIntent, EffectOutcome, Heartbeat, OfferAnswer, OutputBatch,
     OutputTaken, Poll, Polled, Registered, Renewed, Unregister, WorkerHello, path,
 };
 use interlock_protocol::body::AnswerBody;
+use interlock_protocol::broker::{ANSWER_TOO_LONG, BROKER_DISABLED, BrokerTicket};
 use interlock_protocol::channel::limits as channel_limits;
 use interlock_protocol::problem::{Problem, is_transient};
 use interlock_protocol::transport::{Transport, TransportError};
@@ -16,8 +18,10 @@ use reqwest::header::{AUTHORIZATION, CONTENT_TYPE};
 use reqwest::{Certificate, Client, Identity, Method, RequestBuilder, StatusCode, Url};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde_json::value::RawValue;
 use zeroize::Zeroizing;
 
+use crate::broker::{Broker, Unanswered};
 use crate::channel::Channel;
 use crate::limits;
 
@@ -25,6 +29,8 @@ use crate::limits;
 pub(crate) const ANSWER_BYTES_MAX: usize = 64 << 20;
 /// What a frame has besides its body: a number and an address.
 const FRAME_MARGIN: usize = 1_024;
+/// What a sealed call has besides its body.
+const BROKER_MARGIN: usize = 2_048;
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// Shorter than what proxies and load balancers keep idle connections for.
 const IDLE_MAX: Duration = Duration::from_secs(30);
@@ -71,6 +77,8 @@ pub struct HttpTransport {
     authorization: Option<Arc<str>>,
     /// Takes the calls, where the server has one.
     channel: Option<Arc<Channel>>,
+    /// Takes them before the channel does, where it can.
+    broker: Option<Arc<Broker>>,
 }
 
 impl HttpTransport {
@@ -97,7 +105,7 @@ impl HttpTransport {
             WorkerCredential::Key(token) => Some(format!("Bearer {token}").into()),
             _ => None,
         };
-        Ok(Self { client: Arc::new(RwLock::new(client)), base, authorization, channel: None })
+        Ok(Self { client: Arc::new(RwLock::new(client)), base, authorization, channel: None, broker: None })
     }
 
     /// Makes the calls of a session over one WebSocket; by requests where the server, or something in between, has none.
@@ -106,12 +114,21 @@ impl HttpTransport {
         Self { channel: Some(Arc::default()), ..self }
     }
 
+    /// Makes the calls of a session over a broker; over a channel, where it has one, or by requests where it cannot.
+    #[must_use]
+    pub fn with_broker(self, address: BrokerAddress) -> Self {
+        Self { broker: Some(Arc::new(Broker::new(address))), ..self }
+    }
+
     /// Goes on with a renewed certificate. Calls that are under way end as they began.
     pub fn renew(&self, options: &TransportOptions) -> Result<(), InvalidServer> {
         let fresh = client(options)?;
         *self.client.write().unwrap_or_else(PoisonError::into_inner) = fresh;
         if let Some(channel) = &self.channel {
             channel.begin_anew();
+        }
+        if let Some(broker) = &self.broker {
+            broker.begin_anew();
         }
         Ok(())
     }
@@ -137,6 +154,9 @@ impl HttpTransport {
 
     async fn send(&self, path: &str, body: &impl Serialize, span: Duration) -> Result<Vec<u8>, TransportError> {
         let body = written(body)?;
+        if let Some(answer) = self.over_broker(path, &body, span).await {
+            return answer;
+        }
         let open = match &self.channel {
             Some(channel) if body.len() + FRAME_MARGIN <= channel_limits::FRAME_BYTES_MAX => {
                 channel.open(|| self.request(Method::GET, agent::path::CHANNEL)).await?
@@ -150,6 +170,47 @@ impl HttpTransport {
             }
             None => self.post(path, body, span).await,
         }
+    }
+
+    /// Makes a call over the broker; `None` where it has to go another way.
+    async fn over_broker(&self, path: &str, body: &str, span: Duration) -> Option<Result<Vec<u8>, TransportError>> {
+        let broker = self.broker.as_ref().filter(|_| body.len() + BROKER_MARGIN <= broker_limits::CALL_BYTES_MAX)?;
+        let line = broker.open(|| self.leave_for_broker()).await?;
+        let body: &RawValue = serde_json::from_str(body).ok()?;
+        let waits = span.saturating_sub(limits::CALL_TIMEOUT);
+        // Before whoever made the call gives up: that the broker does not answer is to be noted.
+        let span = span.saturating_sub(limits::BROKER_PATIENCE);
+        match line.call(path, body, (waits, span)).await {
+            Ok((status, answer)) if status.is_success() => Some(Ok(answer)),
+            Ok((status, answer)) => {
+                let refused = refusal(status, &answer);
+                match &refused {
+                    TransportError::Refused { code, .. } if code == ANSWER_TOO_LONG => return None,
+                    TransportError::Refused { code, .. } if code == BROKER_DISABLED => {
+                        broker.decline(&line, "the tenant has switched it off");
+                        return None;
+                    }
+                    _ => {}
+                }
+                // What is refused is the credential: the next call shows it to the server itself.
+                if status == StatusCode::UNAUTHORIZED {
+                    broker.begin_anew();
+                }
+                Some(Err(refused))
+            }
+            Err(Unanswered::NotWritten) => {
+                broker.decline(&line, "the broker cannot be reached");
+                None
+            }
+            Err(Unanswered::Lost) => {
+                broker.decline(&line, "a call over the broker got no answer");
+                Some(Err(TransportError::unavailable("no answer came over the broker")))
+            }
+        }
+    }
+
+    async fn leave_for_broker(&self) -> Result<BrokerTicket, TransportError> {
+        read(path::BROKER, &self.post(path::BROKER, String::new(), limits::CALL_TIMEOUT).await?)
     }
 
     fn request(&self, method: Method, path: &str) -> RequestBuilder {
@@ -241,7 +302,10 @@ impl Transport for HttpTransport {
         self.call(path::HEARTBEAT, &heartbeat, limits::CALL_TIMEOUT).await
     }
 
-    async fn poll(&self, poll: Poll) -> Result<Polled, TransportError> {
+    async fn poll(&self, mut poll: Poll) -> Result<Polled, TransportError> {
+        if self.broker.is_some() {
+            poll.wait_ms = poll.wait_ms.min(limits::BROKER_POLL_WAIT.into());
+        }
         let span = poll.wait_ms.as_duration() + limits::CALL_TIMEOUT;
         self.call(path::POLL, &poll, span).await
     }

@@ -29,6 +29,7 @@
 //! Time comes from tokio and randomness from [`WorkerOptions::seed`], so a simulation can replay a worker.
 
 mod attempt;
+mod broker;
 mod channel;
 mod context;
 mod effect;
@@ -52,6 +53,7 @@ pub use executors::command::{CommandOptions, Commands};
 pub use executors::connector::{Connectors, ProbePauses};
 pub use executors::program::ExecTask;
 pub use http::{HttpTransport, TransportOptions, WorkerCredential};
+pub use interlock_broker::{BrokerAddress, InvalidBroker};
 pub use interlock_core::cost::Cost;
 pub use task::{Flow, IntoFlow, Task, Tasks, WaitFor};
 pub use worker::{Worker, WorkerError, WorkerOptions};
@@ -69,6 +71,13 @@ mod limits {
     pub const REPORT_PATIENCE: Duration = Duration::from_mins(10);
     /// How long calls go by HTTP after a server has declined a channel.
     pub const CHANNEL_PAUSE: Duration = Duration::from_mins(1);
+    /// How long a poll over the broker waits: the answer may be lost, and is missed only then.
+    pub const BROKER_POLL_WAIT: Duration = Duration::from_secs(5);
+    /// How long an answer over the broker may take before its call is written again, at first and at last.
+    pub const BROKER_PATIENCE: Duration = Duration::from_millis(300);
+    pub const BROKER_PATIENCE_MAX: Duration = Duration::from_secs(3);
+    /// Between two reads of a stream that is not there.
+    pub const BROKER_PAUSE: Duration = Duration::from_millis(50);
     /// The first pause after a call without an answer, and the longest.
     pub const BACKOFF_FIRST: Duration = Duration::from_millis(100);
     pub const BACKOFF_MAX: Duration = Duration::from_secs(5);

@@ -3,7 +3,7 @@
 //! `cli → server → engine → store → core`; `cli → worker → protocol → core`; `server → protocol`;
 //! `engine, worker → policy, connectors → core`; `engine, worker, connectors → credentials → core`;
 //! `engine, server → workflow → connectors (what they declare), core`; whoever calls the outside → `outbound`;
-//! `worker → sandbox → outbound`. What a test depends on is its own business.
+//! `worker → sandbox → outbound`; `server, worker → broker`. What a test depends on is its own business.
 
 use serde_json::Value;
 
@@ -25,12 +25,16 @@ const OURS: &[(&str, May)] = &[
     ("credentials", May::Use(&["core", "outbound"])),
     ("connectors", May::Use(&["core", "credentials", "outbound"])),
     ("protocol", May::Use(&["core"])),
+    ("broker", May::Use(&[])),
     ("outbound", May::Use(&[])),
     ("sandbox", May::Use(&["outbound"])),
     ("workflow", May::Use(&["core", "connectors"])),
     ("engine", May::Use(&["store", "workflow", "core", "evidence", "policy", "connectors", "credentials", "outbound"])),
-    ("server", May::Use(&["engine", "protocol", "store", "workflow", "core", "evidence", "outbound", "pki"])),
-    ("worker", May::Use(&["protocol", "core", "policy", "connectors", "credentials", "outbound", "pki", "sandbox"])),
+    ("server", May::Use(&["engine", "protocol", "broker", "store", "workflow", "core", "evidence", "outbound", "pki"])),
+    (
+        "worker",
+        May::Use(&["protocol", "broker", "core", "policy", "connectors", "credentials", "outbound", "pki", "sandbox"]),
+    ),
     ("cli", May::UseEverything),
     ("engine-tests", May::Use(&[])),
     ("store-tests", May::Use(&[])),

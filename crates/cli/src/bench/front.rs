@@ -5,6 +5,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use interlock_core::tenant::identity::Role;
 use interlock_server::identity::{NewKey, create_key};
 use interlock_server::{ConnectionOptions, Server, ServerError, ServerOptions};
+use interlock_worker::BrokerAddress;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
@@ -24,7 +25,13 @@ pub struct Front {
 
 impl Front {
     pub async fn open(rig: &Rig) -> anyhow::Result<Self> {
+        Self::open_with(rig, None).await
+    }
+
+    /// The same for a worker whose calls go over a broker.
+    pub async fn open_with(rig: &Rig, broker: Option<BrokerAddress>) -> anyhow::Result<Self> {
         let options = ServerOptions {
+            broker,
             listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
             requests_per_min: None,
             // All watchers are one tenant's, on this machine.

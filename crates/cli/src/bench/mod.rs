@@ -19,6 +19,8 @@ mod watchers;
 
 use clap::{Args, ValueEnum};
 
+use crate::server::broker::BrokerArg;
+
 #[derive(Args)]
 pub struct BenchArgs {
     /// What to measure.
@@ -42,6 +44,8 @@ pub struct BenchArgs {
     /// W1: the tasks run in another process, which talks to a server on this machine.
     #[arg(long, value_enum)]
     remote: Option<remote::Over>,
+    #[command(flatten)]
+    broker: BrokerArg,
     /// The other process: works for the server at this address. Its key comes by standard input.
     #[arg(long, hide = true, value_name = "URL")]
     works_for: Option<String>,

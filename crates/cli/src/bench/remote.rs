@@ -13,6 +13,7 @@ use tokio_util::sync::CancellationToken;
 use super::BenchArgs;
 use super::front::Front;
 use super::rig::{Rig, no_ops};
+use crate::server::broker::BrokerArg;
 
 /// What carries its calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -21,6 +22,8 @@ pub enum Over {
     Websocket,
     /// Requests.
     Http,
+    /// A broker (`--broker`).
+    Redis,
 }
 
 impl Over {
@@ -28,6 +31,7 @@ impl Over {
         match self {
             Self::Websocket => "websocket",
             Self::Http => "http",
+            Self::Redis => "redis",
         }
     }
 }
@@ -38,12 +42,19 @@ pub struct Remote {
 }
 
 impl Remote {
-    pub async fn start(rig: &Rig, over: Over, slots: usize) -> anyhow::Result<Self> {
-        let front = Front::open(rig).await?;
+    pub async fn start(rig: &Rig, (over, broker_arg): (Over, &BrokerArg), slots: usize) -> anyhow::Result<Self> {
+        let broker = broker_arg.address()?.filter(|_| over == Over::Redis);
+        anyhow::ensure!(
+            over != Over::Redis || broker.is_some(),
+            "--remote redis needs a Redis: give its address with --broker redis://HOST:PORT or INTERLOCK_BROKER"
+        );
+        let front = Front::open_with(rig, broker).await?;
         let program = std::env::current_exe().context("cannot find this program")?;
         let mut worker = Command::new(program)
             .args(["bench", "w1", "--remote", over.as_str(), "--works-for", &format!("http://{}", front.address)])
             .args(["--in-flight", &slots.to_string()])
+            // Not as an argument: it may hold a password.
+            .envs(broker_arg.as_text().map(|text| ("INTERLOCK_BROKER", text)))
             .stdin(Stdio::piped())
             .kill_on_drop(true)
             .spawn()
@@ -75,7 +86,11 @@ pub async fn work(server: &str, args: &BenchArgs) -> anyhow::Result<()> {
         key.push(byte);
     }
     let transport = HttpTransport::new(server, Some(String::from_utf8(key)?))?;
-    let transport = if args.remote == Some(Over::Websocket) { transport.with_channel() } else { transport };
+    let transport = match (args.remote, args.broker.address()?) {
+        (Some(Over::Websocket), _) => transport.with_channel(),
+        (Some(Over::Redis), Some(broker)) => transport.with_broker(broker),
+        _ => transport,
+    };
     let options = WorkerOptions {
         name: "bench-remote".to_owned(),
         slots: args.in_flight.unwrap_or(1_000) as u32,

@@ -16,7 +16,7 @@ use super::rig::{Rig, bar, chain, no_ops, now, start};
 pub async fn run(args: &BenchArgs, workload: &'static str, runs: u64, in_flight: usize) -> anyhow::Result<Report> {
     let mut rig = Rig::new(args).await?;
     let remote = if let Some(over) = args.remote {
-        Some(Remote::start(&rig, over, in_flight.max(2)).await?)
+        Some(Remote::start(&rig, (over, &args.broker), in_flight.max(2)).await?)
     } else {
         rig.work(no_ops, args.workers, in_flight.max(2));
         None

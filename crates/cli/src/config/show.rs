@@ -5,6 +5,7 @@ use std::ffi::{OsStr, OsString};
 use clap::CommandFactory;
 use clap::parser::ValueSource;
 use interlock_store::StoreUrl;
+use interlock_worker::BrokerAddress;
 use serde::Serialize;
 
 use super::known::{self, Known};
@@ -89,10 +90,15 @@ fn shown(layered: &Layered, known: &Known) -> ShownSetting {
     ShownSetting { key: known.key.clone(), value: value.map(|value| without_secrets(known, value)), from, place }
 }
 
-/// The one setting that can hold a password is the address of the store.
+/// The settings that can hold a password are addresses: the store's and the broker's.
 fn without_secrets(known: &Known, value: String) -> String {
-    if known.variable != "INTERLOCK_STORE" {
-        return value;
+    match known.variable.as_str() {
+        "INTERLOCK_STORE" => {
+            StoreUrl::parse(&value).map_or_else(|_| "(not an address of a store)".to_owned(), |url| url.to_string())
+        }
+        "INTERLOCK_BROKER" => value
+            .parse::<BrokerAddress>()
+            .map_or_else(|_| "(not an address of a broker)".to_owned(), |address| address.to_string()),
+        _ => value,
     }
-    StoreUrl::parse(&value).map_or_else(|_| "(not an address of a store)".to_owned(), |url| url.to_string())
 }

@@ -2,7 +2,7 @@
 
 use clap::builder::PossibleValuesParser;
 use clap::{ArgAction, Args, Subcommand};
-use interlock_core::tenant::{FLAGS, TASK_WORKSPACE, WORKER_CHANNEL, WORKER_ORCHESTRATION};
+use interlock_core::tenant::{FLAGS, TASK_WORKSPACE, WORKER_BROKER, WORKER_CHANNEL, WORKER_ORCHESTRATION};
 use interlock_protocol::identity::{ChangeTenant, Me, TenantView, path};
 use reqwest::Method;
 use serde::Serialize;
@@ -54,6 +54,7 @@ async fn set(client: &Client, printer: Printer, me: &Me, (flag, on): (&str, bool
     let mut change = ChangeTenant::default();
     match flag {
         TASK_WORKSPACE => change.task_workspace = Some(on),
+        WORKER_BROKER => change.worker_broker = Some(on),
         WORKER_CHANNEL => change.worker_channel = Some(on),
         WORKER_ORCHESTRATION => change.worker_orchestration = Some(on),
         other => anyhow::bail!("`{other}` is no flag; `interlock flag list` names them"),

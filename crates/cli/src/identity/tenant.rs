@@ -93,6 +93,7 @@ impl Limits {
             task_workspace: None,
             worker_orchestration: None,
             worker_channel: None,
+            worker_broker: None,
             evidence_always: self.evidence_always,
             disabled,
         }

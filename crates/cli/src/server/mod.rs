@@ -2,6 +2,7 @@
 //! worker inside ([`embedded`]) and a demo to watch.
 
 pub mod address;
+pub mod broker;
 pub mod commands;
 pub mod connectors;
 mod demo;
@@ -37,6 +38,7 @@ use crate::client::Secret;
 use crate::client::local::{self, Announced, Local};
 use crate::config::{ConfigArg, LogArgs, data_folder};
 use crate::output::exit::{Ended, Exit};
+use crate::server::broker::BrokerArg;
 use crate::server::connectors::{ConnectorArgs, Sweeping};
 use crate::server::outbound::OutboundArgs;
 use crate::server::tls::TlsArgs;
@@ -141,6 +143,8 @@ pub struct HttpArgs {
     /// How many live streams one tenant may have open on this server.
     #[arg(long, env = "INTERLOCK_LIVE_STREAMS_PER_TENANT_MAX", value_name = "COUNT", default_value_t = 5_000, value_parser = clap::value_parser!(u32).range(1..))]
     live_streams_per_tenant_max: u32,
+    #[command(flatten)]
+    broker: BrokerArg,
     #[command(flatten)]
     tls: TlsArgs,
     #[command(flatten)]
@@ -254,6 +258,7 @@ impl HttpArgs {
     /// What would be refused before anything is opened.
     fn check(&self, data: &Path) -> anyhow::Result<()> {
         self.public_url.as_deref().map(public_url).transpose()?;
+        self.broker.address()?;
         self.tls.check(self.listen, data, self.trusted_proxies.len())?;
         let files = self.tls.files(data)?;
         let read = files.map(|files| Tls::open(files, crate::output::span::now())).transpose();
@@ -304,6 +309,7 @@ impl HttpArgs {
             trusted_proxies: TrustedProxies::new(self.trusted_proxies.clone()),
             live_streams_per_tenant_max: self.live_streams_per_tenant_max as usize,
             tls: self.tls.files(data)?,
+            broker: self.broker.address()?,
             ..ServerOptions::new(tenant)
         };
         let server = Server::bind(engine.clone(), options).await.map_err(unbound)?;

@@ -18,7 +18,8 @@ use clap::{Args, Subcommand, ValueEnum};
 use interlock_core::plan::DEFAULT_QUEUE;
 use interlock_credentials::{Tenancy, harden_process};
 use interlock_worker::{
-    ExecTask, HttpTransport, Tasks, TransportOptions, Worker, WorkerCredential, WorkerError, WorkerOptions,
+    BrokerAddress, ExecTask, HttpTransport, Tasks, TransportOptions, Worker, WorkerCredential, WorkerError,
+    WorkerOptions,
 };
 use tokio_util::sync::CancellationToken;
 
@@ -27,6 +28,7 @@ use crate::client::{ClientArgs, trust};
 use crate::config::{ConfigArg, LogArgs};
 use crate::identity::key_file;
 use crate::output::exit::{Ended, Exit};
+use crate::server::broker::BrokerArg;
 use crate::server::commands::CommandArgs;
 use crate::server::connectors::{ConnectorArgs, Sweeping, no_secrets};
 use crate::server::outbound::OutboundArgs;
@@ -91,6 +93,8 @@ enum TransportKind {
     Websocket,
     /// Each call a request, with long polls.
     Http,
+    /// All calls over the broker.
+    Redis,
 }
 
 #[derive(Args)]
@@ -127,9 +131,12 @@ struct StartWorkerArgs {
     /// The data folder of a server on this machine.
     #[arg(long, env = "INTERLOCK_DATA", default_value = "interlock-data")]
     data: PathBuf,
-    /// How it talks to the server. Where the server, or a proxy before it, has no WebSockets, it falls back to requests.
+    /// How it talks to the server. Where the server, or a proxy before it, has no WebSockets, it falls back to requests; where
+    /// the broker cannot be used, to a WebSocket.
     #[arg(long, env = "INTERLOCK_WORKER_TRANSPORT", value_enum, default_value_t = TransportKind::Websocket)]
     transport: TransportKind,
+    #[command(flatten)]
+    broker: BrokerArg,
     /// A name that people recognise; the process id by default.
     #[arg(long, env = "INTERLOCK_WORKER_NAME")]
     name: Option<String>,
@@ -172,12 +179,26 @@ pub async fn run(args: WorkerArgs) -> anyhow::Result<()> {
     }
 }
 
+impl StartWorkerArgs {
+    /// The broker that calls go over; none where they go directly to the server.
+    fn broker(&self) -> anyhow::Result<Option<BrokerAddress>> {
+        let broker = self.broker.address()?;
+        if self.transport == TransportKind::Redis && broker.is_none() {
+            let what = "--transport redis needs the address of the broker: give it with --broker redis://HOST:PORT or \
+                        INTERLOCK_BROKER";
+            return Err(Ended::saying(Exit::Usage, what));
+        }
+        Ok(broker.filter(|_| self.transport == TransportKind::Redis))
+    }
+}
+
 impl WorkerArgs {
     /// What a worker with these settings would refuse before it looks for a server.
     pub fn check(&self) -> anyhow::Result<()> {
         tasks(&self.start.tasks)?;
         self.start.outbound.client()?;
         self.start.commands.check()?;
+        self.start.broker()?;
         check_capabilities(&self.start.capabilities)?;
         self.start.connectors.check(Tenancy::One)
     }
@@ -209,6 +230,7 @@ async fn start(args: StartWorkerArgs) -> anyhow::Result<()> {
         return Err(Ended::saying(Exit::Usage, what));
     }
     let tasks = tasks(&args.tasks)?;
+    let broker = args.broker()?;
     // The worker's own key is a secret, too.
     harden_process().context("cannot keep this process's memory out of core dumps")?;
     if args.identity.is_none() && args.enrol_token_file.is_some() {
@@ -244,7 +266,11 @@ async fn start(args: StartWorkerArgs) -> anyhow::Result<()> {
         names.push("commands");
     }
     let http = HttpTransport::open(&transport_options)?;
-    let http = if args.transport == TransportKind::Websocket { http.with_channel() } else { http };
+    let http = match (args.transport, broker) {
+        (TransportKind::Http, _) => http,
+        (TransportKind::Redis, Some(broker)) => http.with_channel().with_broker(broker),
+        (TransportKind::Websocket | TransportKind::Redis, _) => http.with_channel(),
+    };
     let transport = Telling::new(http.clone(), &server, &names);
     let enrolled = identity.is_some();
     let options = WorkerOptions {

@@ -30,12 +30,17 @@ pub struct TenantSettings {
     /// Workers elsewhere may make their calls over one WebSocket. Where it is off, they make requests.
     #[serde(rename = "worker_channel.enabled")]
     pub worker_channel: bool,
+    /// Workers elsewhere may make their calls over the broker, where the servers have one.
+    #[serde(rename = "worker_broker.enabled")]
+    pub worker_broker: bool,
 }
 
 /// Parts of the product that are switched on for each tenant.
-pub const FLAGS: &[&str] = &[TASK_WORKSPACE, WORKER_CHANNEL, WORKER_ORCHESTRATION];
+pub const FLAGS: &[&str] = &[TASK_WORKSPACE, WORKER_BROKER, WORKER_CHANNEL, WORKER_ORCHESTRATION];
 /// The console has a room with a run's plan beside its live output.
 pub const TASK_WORKSPACE: &str = "ui.task_workspace.enabled";
+/// Workers elsewhere may make their calls over the broker.
+pub const WORKER_BROKER: &str = "worker_broker.enabled";
 /// Workers elsewhere may make their calls over one WebSocket.
 pub const WORKER_CHANNEL: &str = "worker_channel.enabled";
 /// Workers elsewhere are given steps.
@@ -50,6 +55,7 @@ impl TenantSettings {
     fn is_on(self, flag: &str) -> bool {
         match flag {
             TASK_WORKSPACE => self.task_workspace,
+            WORKER_BROKER => self.worker_broker,
             WORKER_CHANNEL => self.worker_channel,
             WORKER_ORCHESTRATION => self.worker_orchestration,
             _ => false,
@@ -67,6 +73,7 @@ impl Default for TenantSettings {
             task_workspace: false,
             worker_orchestration: true,
             worker_channel: true,
+            worker_broker: true,
             evidence_always: false,
         }
     }
@@ -80,6 +87,6 @@ mod tests {
     fn what_was_not_said_has_its_default() {
         let settings: TenantSettings = serde_json::from_str(r#"{"self_approval":true}"#).unwrap();
         assert_eq!(settings, TenantSettings { self_approval: true, ..TenantSettings::default() });
-        assert_eq!(settings.flags(), [WORKER_CHANNEL, WORKER_ORCHESTRATION]);
+        assert_eq!(settings.flags(), [WORKER_BROKER, WORKER_CHANNEL, WORKER_ORCHESTRATION]);
     }
 }

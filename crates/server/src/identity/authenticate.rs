@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering;
 
 use axum::http::{HeaderMap, header};
 use interlock_core::ids::TenantId;
+use interlock_core::json::HashHex;
 use interlock_core::time::{Millis, Timestamp};
 use interlock_store::{KeyRow, TouchKey};
 
@@ -12,6 +13,7 @@ use super::Identity;
 use super::cache::{Entry, Loaded};
 use super::caller::{Caller, Via};
 use super::key::{self, KeyText};
+use super::shown::ShownKey;
 use crate::api_error::ApiError;
 
 /// `last_used_at` is written no more often than this.
@@ -24,29 +26,41 @@ impl Identity {
         if let Some(caller) = self.token_holder(text).await? {
             return Ok(Some(caller));
         }
-        let entry = self.key_entry(text).await?.ok_or_else(ApiError::unauthorized)?;
+        let key = self.shown_key(text).ok_or_else(ApiError::unauthorized)?;
+        self.holder_of(&key).await.map(Some)
+    }
+
+    /// The caller whose key was shown, now or a while ago.
+    pub async fn holder_of(&self, key: &ShownKey) -> Result<Caller, ApiError> {
+        let entry = self.entry_of(key).await?.ok_or_else(ApiError::unauthorized)?;
         let now = self.0.engine.now();
         if let Some(per_min) = entry.requests_per_min.or(self.0.options.requests_per_min) {
             let client = &entry.caller.client;
             self.0.rates.take(client, per_min, now).map_err(|wait| ApiError::rate_limited(per_min, wait))?;
         }
         self.touch(&entry, now);
-        Ok(Some(entry.caller.clone()))
+        Ok(entry.caller.clone())
+    }
+
+    /// What is kept of a key to look it up again: none where the text is no key.
+    pub fn shown_key(&self, text: &str) -> Option<ShownKey> {
+        let key = KeyText::parse(text)?;
+        Some(ShownKey { lookup: key.lookup().to_owned(), hash: HashHex(key.hash(&self.0.secret)) })
     }
 
     /// The key, if there is one that works now.
-    pub(super) async fn key_entry(&self, text: &str) -> Result<Option<Arc<Entry>>, ApiError> {
-        let Some(key) = KeyText::parse(text) else { return Ok(None) };
-        let hash = key.hash(&self.0.secret);
+    pub(super) async fn entry_of(&self, key: &ShownKey) -> Result<Option<Arc<Entry>>, ApiError> {
+        let ShownKey { lookup, hash: HashHex(hash) } = key;
+        let (lookup, hash) = (lookup.as_str(), *hash);
         let now = self.0.engine.now();
         let is_live = |entry: &Arc<Entry>| {
             key::same(entry.hash, hash) && entry.expires_at.is_none_or(|expires_at| now < expires_at)
         };
-        if let Some(entry) = self.0.keys.get(key.lookup(), now) {
+        if let Some(entry) = self.0.keys.get(lookup, now) {
             return Ok(Some(entry).filter(is_live));
         }
         let seen = self.0.keys.seen();
-        let rows = self.0.engine.sign_in().find_keys(key.lookup()).await?;
+        let rows = self.0.engine.sign_in().find_keys(lookup).await?;
         let row = rows.into_iter().find(|row| row.revoked_at.is_none() && key::same(row.hash, hash));
         // What is done with a key is its owner's doing: a disabled person does nothing any more.
         if let Some(row) = &row
@@ -54,7 +68,7 @@ impl Identity {
         {
             return Ok(None);
         }
-        let entry = row.map(|row| self.0.keys.put(key.lookup(), loaded(row), now, seen));
+        let entry = row.map(|row| self.0.keys.put(lookup, loaded(row), now, seen));
         Ok(entry.filter(is_live))
     }
 

@@ -39,7 +39,7 @@ use interlock_engine::Engine;
 pub use caller::{Caller, Via};
 pub use keys::{NewKey, create_key};
 pub use secret::{SecretError, ServerSecret};
-pub use shown::ShownCredential;
+pub use shown::{LastingCredential, ShownCredential, ShownKey};
 
 /// Everything the server needs to know who asks. Cheap to clone.
 #[derive(Clone)]

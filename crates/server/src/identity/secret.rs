@@ -86,8 +86,17 @@ impl ServerSecret {
 
     /// The key that signs audit logs and evidence: as secret as this one, and the same on every server of the store.
     pub fn audit_key(&self) -> SigningKey {
-        let installation = self.hash("installation", b"").to_string();
-        SigningKey::from_seed(&format!("interlock/{}", &installation[..16]), &self.hash("audit", b"").0)
+        SigningKey::from_seed(&format!("interlock/{}", self.installation()), &self.hash("audit", b"").0)
+    }
+
+    /// A name for all servers of the store.
+    pub fn installation(&self) -> String {
+        self.hash("installation", b"").to_string()[..16].to_owned()
+    }
+
+    /// What tickets for the broker are sealed with: every server of the store opens those of the others.
+    pub fn broker_key(&self) -> [u8; SECRET_BYTES] {
+        self.hash("broker", b"").0
     }
 
     /// A keyed hash. `purpose` keeps hashes of one kind from passing as another.

@@ -25,8 +25,18 @@ impl PeerWorker {
         Ok(Some(Self(Arc::new(PresentedCertificate { identity, expires_at: facts.not_after }))))
     }
 
+    /// The worker of a certificate that was presented before.
+    pub fn of_uri(uri: &str, expires_at: Timestamp) -> Option<Self> {
+        let identity = WorkerIdentity::from_uri(uri).ok()?;
+        Some(Self(Arc::new(PresentedCertificate { identity, expires_at })))
+    }
+
     pub fn identity(&self) -> &WorkerIdentity {
         &self.0.identity
+    }
+
+    pub fn expires_at(&self) -> Timestamp {
+        self.0.expires_at
     }
 
     /// A connection may outlive the certificate by which it began.

@@ -8,6 +8,7 @@ mod approvals;
 mod assignments;
 mod audit;
 mod broken_off;
+mod broker;
 mod bulk;
 mod channel;
 mod codes;

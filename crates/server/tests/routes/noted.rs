@@ -51,6 +51,7 @@ const OF_RUNS: &[&str] = &[
     "POST /agent/{session}/output",
     "POST /agent/{session}/assignments",
     "POST /agent/unregister",
+    "POST /agent/broker",
 ];
 
 /// What comes from outside: the runs that it starts or wakes tell of it.

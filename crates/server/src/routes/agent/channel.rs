@@ -7,10 +7,8 @@ use std::time::Duration;
 use axum::body::{Body, to_bytes};
 use axum::extract::ws::{CloseFrame, Message, Utf8Bytes, WebSocket};
 use axum::extract::{Extension, Request, State};
-use axum::http::{HeaderValue, StatusCode, header};
-use axum::middleware::{from_fn, from_fn_with_state};
+use axum::http::{self, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
-use axum::{Router, http};
 use futures::{SinkExt as _, StreamExt as _};
 use interlock_core::tenant::identity::Permission;
 use interlock_protocol::agent::path;
@@ -20,17 +18,15 @@ use serde_json::value::RawValue;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
-use tower::ServiceExt as _;
 
+use super::calls::Calls;
 use crate::api_error::ApiError;
 use crate::connections::PeerAddress;
 use crate::identity::{Caller, ShownCredential};
-use crate::parameters::check_query;
 use crate::routes::live::place::Upgrade;
 use crate::seats::{Full, Seat};
 use crate::state::AppState;
 use crate::tls::PeerWorker;
-use crate::{guard, observe};
 
 /// What the calls of a channel may hold in memory that nobody has begun with, all together. The longest one fits.
 const BYTES_IN_FLIGHT: usize = 1 << 20;
@@ -43,25 +39,6 @@ const SEND_TIMEOUT: Duration = Duration::from_secs(10);
 /// What calls that are under way get to end in when the server stops or the credential counts no more: a poll gives back what
 /// it must not hand out.
 const LAST_ANSWERS: Duration = Duration::from_secs(5);
-
-/// The calls that a channel carries, with all that stands before them.
-#[derive(Clone)]
-pub struct Calls(Router);
-
-impl Calls {
-    pub fn new(state: &AppState) -> Self {
-        let calls = Router::from(super::calls())
-            .route_layer(from_fn(check_query))
-            .route_layer(from_fn_with_state(state.clone(), guard::check))
-            .fallback(no_such_call)
-            .layer(from_fn_with_state(state.clone(), observe::observe));
-        Self(calls.with_state(state.clone()))
-    }
-}
-
-async fn no_such_call() -> ApiError {
-    ApiError::no_such_route()
-}
 
 /// Make the calls of a worker over a WebSocket
 ///
@@ -200,7 +177,7 @@ async fn work(
     _held: OwnedSemaphorePermit,
 ) -> StatusCode {
     let response = match request {
-        Some(request) => calls.0.oneshot(request).await.unwrap_or_else(|never| match never {}),
+        Some(request) => calls.answer(request).await,
         None => ApiError::no_such_route().into_response(),
     };
     let status = response.status();

@@ -1,6 +1,8 @@
 //! The calls of workers. Every one of them is safe to repeat.
 
 mod assignment;
+pub mod broker;
+pub mod calls;
 pub mod channel;
 mod complete;
 mod enrol;
@@ -23,10 +25,11 @@ pub fn routes() -> OpenApiRouter<AppState> {
         .routes(routes!(enrol::enrol))
         .routes(routes!(renew::renew))
         .routes(routes!(channel::channel))
+        .routes(routes!(broker::broker))
         .merge(calls())
 }
 
-/// What a session is held by, each by itself or as a frame of the [`channel`].
+/// What a session is held by, each by itself, as a frame of the [`channel`], or over the [`broker`].
 fn calls() -> OpenApiRouter<AppState> {
     OpenApiRouter::default()
         .routes(routes!(register::register))

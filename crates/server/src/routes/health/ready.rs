@@ -43,7 +43,11 @@ pub async fn ready(State(state): State<AppState>) -> Result<Json<Health>, ApiErr
     match timeout(limits::READY_TIMEOUT, state.health().store_health().restoring()).await {
         Ok(Ok(Some(_))) => Err(not_ready("a restore of the store is not finished; run `interlock db restore` again")),
         Ok(Ok(None)) => {
-            let problems = problems(&state.health());
+            let mut problems = problems(&state.health());
+            if state.broker().is_some_and(|broker| !broker.is_connected()) {
+                problems
+                    .push("the broker of workers' calls is not reached: workers make requests meanwhile".to_owned());
+            }
             let status = if problems.is_empty() { "ready" } else { "degraded" };
             Ok(Json(Health { status: status.to_owned(), problems }))
         }

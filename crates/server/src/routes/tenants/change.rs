@@ -40,6 +40,7 @@ pub async fn change(
         task_workspace: change.task_workspace,
         worker_orchestration: change.worker_orchestration,
         worker_channel: change.worker_channel,
+        worker_broker: change.worker_broker,
         evidence_always: change.evidence_always,
         ..ChangeTenant::default()
     };

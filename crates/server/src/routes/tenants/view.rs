@@ -43,6 +43,7 @@ pub fn changed(mut tenant: Tenant, change: ChangeTenant, state: &AppState) -> Re
     settings.task_workspace = change.task_workspace.unwrap_or(settings.task_workspace);
     settings.worker_orchestration = change.worker_orchestration.unwrap_or(settings.worker_orchestration);
     settings.worker_channel = change.worker_channel.unwrap_or(settings.worker_channel);
+    settings.worker_broker = change.worker_broker.unwrap_or(settings.worker_broker);
     settings.evidence_always = change.evidence_always.unwrap_or(settings.evidence_always);
     tenant.disabled_at = match change.disabled {
         Some(true) => tenant.disabled_at.or(Some(state.now())),

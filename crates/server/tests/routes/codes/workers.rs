@@ -73,6 +73,14 @@ async fn channel_that_is_switched_off(api: &Api) -> Answer {
     api.get("/agent/channel").await
 }
 
+/// A server whose broker is not there.
+async fn broker_out_of_reach(api: &Api, settings: Value) -> Answer {
+    let api = api.with_options(|options| options.broker = Some("redis://127.0.0.1:9".parse().unwrap()));
+    let tenant = api.get("/me").await.ok()["tenant"].as_str().unwrap().to_owned();
+    api.send("PATCH", &format!("/api/v1/tenants/{tenant}"), settings).await.ok();
+    api.post("/agent/broker", json!({})).await
+}
+
 /// A run that nobody was offered.
 async fn takes_what_was_not_offered(api: &Api) -> Answer {
     let run = api.start(json!([task("a")])).await;
@@ -109,6 +117,9 @@ table! { TABLE:
     "RUN_WRITES_EXHAUSTED" => |api| one_write_too_many(api).await,
     "EFFECT_RECORDED" => |api| effect_in_doubt(api).await,
     "EFFECT_ELSEWHERE" => |api| effect_of_another_run(api).await,
+    "BROKER_NOT_CONFIGURED" => |api| api.post("/agent/broker", json!({})).await,
+    "BROKER_DISABLED" => |api| broker_out_of_reach(api, json!({ "worker_broker.enabled": false })).await,
+    "BROKER_UNAVAILABLE" => |api| broker_out_of_reach(api, json!({ "worker_broker.enabled": true })).await,
     "CHANNEL_DISABLED" => |api| channel_that_is_switched_off(api).await,
 }
 

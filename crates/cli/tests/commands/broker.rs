@@ -1,0 +1,61 @@
+//! `interlock worker --transport redis`, as whoever starts it sees it.
+
+use std::io::{BufRead as _, BufReader};
+use std::process::{Child, Stdio};
+
+use crate::redis_server::RedisServer;
+use crate::rig::Up;
+
+struct Ending(Child);
+
+impl Drop for Ending {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[tokio::test]
+async fn a_worker_over_the_broker_does_the_work() {
+    let redis = RedisServer::start().await;
+    let up = Up::start(&["--no-demo", "--broker", &redis.url()]);
+    let data = up.path("data").display().to_string();
+    let (server, broker) = (up.server(), redis.url());
+    // A worker that is declined makes requests for a minute.
+    let ready = format!("until curl -s {server}/readyz | grep -q '\"ready\"'; do sleep 0.05; done");
+    assert_eq!(up.shell(&ready).code, 0);
+    let arguments = ["worker", "--server", &server, "--data", &data, "--task", "echo=cat", "--transport", "redis"];
+    let worker = up.command().args(arguments).env("INTERLOCK_BROKER", &broker).stderr(Stdio::piped()).spawn();
+    let mut worker = Ending(worker.unwrap());
+    let mut said = String::new();
+    BufReader::new(worker.0.stderr.take().unwrap()).read_line(&mut said).unwrap();
+    assert!(said.contains(&format!("connected to {server}; queues: default; tasks: echo")), "{said}");
+    let file = up.file("e.yaml", "name: e\nsteps: [{ id: a, task: echo, with: { x: 1 } }]\n");
+    assert_eq!(up.run(&["workflow", "apply", &file]).code, 0);
+    let done = up.run(&["run", "start", "e", "--wait"]);
+    assert_eq!(done.code, 0, "{done:?}");
+    let key = up.key();
+    let head = format!("authorization: Bearer {}", key.trim());
+    let metrics = up.shell(&format!("curl -s -H '{head}' {server}/metrics"));
+    let handled = metrics.out.lines().find(|line| line.contains("interlock_broker_messages_total{result=\"handled\"}"));
+    let handled = handled.and_then(|line| line.rsplit(' ').next()).unwrap_or_default();
+    assert!(handled.parse::<u32>().is_ok_and(|handled| handled >= 3), "the calls went over the broker: {metrics:?}");
+}
+
+#[tokio::test]
+async fn the_address_of_a_broker_is_asked_for_and_its_password_not_shown() {
+    let up = Up::start(&["--no-demo"]);
+    let missing = up.run(&["worker", "--task", "echo=cat", "--transport", "redis"]);
+    assert!(missing.code == 2 && missing.err.contains("--broker redis://HOST:PORT"), "{missing:?}");
+    for line in [&["worker", "--task", "echo=cat", "--transport", "redis"][..], &["server"]] {
+        let wrong = up.run_with(&[("INTERLOCK_BROKER", "http://:s3cret@broker")], line);
+        assert!(wrong.code == 78 && wrong.err.contains("redis://HOST:PORT"), "{wrong:?}");
+        assert!(!wrong.err.contains("s3cret") && !wrong.out.contains("s3cret"), "{wrong:?}");
+    }
+    for (url, shown) in [("redis://:s3cret@broker:1", "redis://broker:1"), ("s3cret", "not an address of a broker")] {
+        let show = up.run_with(&[("INTERLOCK_BROKER", url)], &["config", "show", "server", "-o", "json"]);
+        assert!(show.code == 0 && show.out.contains(shown) && !show.out.contains("s3cret"), "{show:?}");
+    }
+    let help = up.run_with(&[("INTERLOCK_BROKER", "redis://:s3cret@broker:1")], &["worker", "--help"]);
+    assert!(help.out.contains("INTERLOCK_BROKER") && !help.out.contains("s3cret"), "{help:?}");
+}
