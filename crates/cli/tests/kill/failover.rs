@@ -197,7 +197,7 @@ async fn a_server_ends_though_its_database_is_away() {
     let start = client.send(reqwest::Method::POST, "/runs", Some(&body), None);
     // Answered or not, the server has something to commit.
     let _ = tokio::time::timeout(Duration::from_secs(2), start).await;
-    let ended = tokio::time::timeout(Duration::from_secs(60), server.terminate()).await;
+    let ended = tokio::time::timeout(Duration::from_mins(1), server.terminate()).await;
     assert!(ended.is_ok(), "it waits for a database that does not come back");
     let _ = std::fs::remove_dir_all(&setup.folder);
 }

@@ -74,7 +74,7 @@ on_both! {
         stop(engine).await;
     }
 
-    /// What is in doubt is settled by who had it, or by a person.
+    // What is in doubt is settled by who had it, or by a person.
     async fn nobody_speaks_for_what_another_worker_had(database: &Database) {
         let engine = engine(database).await;
         let tenant = tenant(&engine, |_| {}).await;
