@@ -154,7 +154,8 @@ impl HttpTransport {
 
     async fn send(&self, path: &str, body: &impl Serialize, span: Duration) -> Result<Vec<u8>, TransportError> {
         let body = written(body)?;
-        if let Some(answer) = self.over_broker(path, &body, span).await {
+        // Boxed: every call's future would hold it.
+        if let Some(answer) = Box::pin(self.over_broker(path, &body, span)).await {
             return answer;
         }
         let open = match &self.channel {

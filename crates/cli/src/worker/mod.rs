@@ -296,9 +296,9 @@ async fn start(args: StartWorkerArgs) -> anyhow::Result<()> {
     if let Some(commands) = commands {
         worker = worker.with_commands(commands);
     }
-    let Some(calls) = calls else { return worker.run(stop).await.map_err(refused) };
+    let Some(calls) = calls else { return Box::pin(worker.run(stop)).await.map_err(refused) };
     let sweeping = Sweeping::start(calls.credentials).await;
-    let ended = worker.with_connectors(calls.connectors).run(stop).await;
+    let ended = Box::pin(worker.with_connectors(calls.connectors).run(stop)).await;
     sweeping.end().await;
     ended.map_err(refused)
 }
