@@ -32,7 +32,7 @@ pub struct WrittenAnswer {
 
 /// What is known of a call that comes in.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Known {
+pub enum KnownCall {
     New,
     UnderWay,
     Answered(WrittenAnswer),
@@ -47,15 +47,15 @@ pub struct RecentCalls {
 }
 
 impl RecentCalls {
-    pub fn begin(&mut self, name: &CallName, now: Instant) -> Known {
+    pub fn begin(&mut self, name: &CallName, now: Instant) -> KnownCall {
         self.forget_old(now);
         match self.calls.get(name) {
-            Some(Some(answer)) => Known::Answered(answer.clone()),
-            Some(None) => Known::UnderWay,
+            Some(Some(answer)) => KnownCall::Answered(answer.clone()),
+            Some(None) => KnownCall::UnderWay,
             None => {
                 self.calls.insert(name.clone(), None);
                 self.order.push_back((now, name.clone()));
-                Known::New
+                KnownCall::New
             }
         }
     }
@@ -105,15 +105,15 @@ mod tests {
     #[test]
     fn a_call_is_new_once() {
         let (mut recent, now) = (RecentCalls::default(), Instant::now());
-        assert_eq!(recent.begin(&name(1), now), Known::New);
-        assert_eq!(recent.begin(&name(1), now), Known::UnderWay);
+        assert_eq!(recent.begin(&name(1), now), KnownCall::New);
+        assert_eq!(recent.begin(&name(1), now), KnownCall::UnderWay);
         let elsewhere = CallName { channel: "d".into(), key: "1".into() };
-        assert_eq!(recent.begin(&elsewhere, now), Known::New, "another channel's");
+        assert_eq!(recent.begin(&elsewhere, now), KnownCall::New, "another channel's");
         recent.answered(&name(1), answer(3));
-        assert_eq!(recent.begin(&name(1), now + KEPT / 2), Known::Answered(answer(3)));
+        assert_eq!(recent.begin(&name(1), now + KEPT / 2), KnownCall::Answered(answer(3)));
         recent.forget(&name(1));
-        assert_eq!(recent.begin(&name(1), now), Known::New, "it had no answer");
-        assert_eq!(recent.begin(&name(1), now + KEPT), Known::New, "it was long ago");
+        assert_eq!(recent.begin(&name(1), now), KnownCall::New, "it had no answer");
+        assert_eq!(recent.begin(&name(1), now + KEPT), KnownCall::New, "it was long ago");
         assert_eq!((recent.bytes, recent.calls.len()), (0, 1));
     }
 
@@ -121,13 +121,13 @@ mod tests {
     fn what_is_kept_is_bounded() {
         let (mut recent, now) = (RecentCalls::default(), Instant::now());
         for key in 0..CALLS_MAX + 10 {
-            assert_eq!(recent.begin(&name(key), now), Known::New);
+            assert_eq!(recent.begin(&name(key), now), KnownCall::New);
         }
         assert!(recent.calls.len() <= CALLS_MAX && recent.order.len() <= CALLS_MAX);
         for key in 20..60 {
             recent.answered(&name(key), answer(1 << 20));
         }
         assert!(recent.bytes <= BYTES_MAX, "{}", recent.bytes);
-        assert_eq!(recent.begin(&name(59), now), Known::Answered(answer(1 << 20)), "the newest stay");
+        assert_eq!(recent.begin(&name(59), now), KnownCall::Answered(answer(1 << 20)), "the newest stay");
     }
 }
