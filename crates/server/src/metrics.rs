@@ -344,7 +344,8 @@ impl Collector for OfRuns {
             transitions.encode_family(&labels)?.encode_counter::<NoLabelSet, _, u64>(count, None)?;
         }
         let about = "Commands that a sandbox, a worker's rules or the policy has refused, by profile.";
-        let mut violations = encoder.encode_descriptor("sandbox_policy_violations", about, None, MetricType::Counter)?;
+        let mut violations =
+            encoder.encode_descriptor("sandbox_policy_violations", about, None, MetricType::Counter)?;
         for (profile, count) in &self.violations {
             let labels = [("policy_id", profile.as_str())];
             violations.encode_family(&labels)?.encode_counter::<NoLabelSet, _, u64>(count, None)?;

@@ -38,6 +38,8 @@ pub async fn end(engine: &Engine) {
         engine.store().clone().close().await;
     };
     if tokio::time::timeout(STORE_MAX, ended).await.is_err() {
-        tracing::warn!("the store does not answer, and is not waited for: what was not acknowledged may not be committed");
+        tracing::warn!(
+            "the store does not answer, and is not waited for: what was not acknowledged may not be committed"
+        );
     }
 }

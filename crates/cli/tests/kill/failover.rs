@@ -186,8 +186,7 @@ async fn cut_off(primary: &Cluster) -> String {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_server_ends_though_its_database_is_away() {
     let mut cluster = Cluster::start("away").await;
-    let setup =
-        Setup { folder: folder("away"), store: cluster.url(&[]), ledger_port: 0, lease_ms: LONG_LEASE_MS };
+    let setup = Setup { folder: folder("away"), store: cluster.url(&[]), ledger_port: 0, lease_ms: LONG_LEASE_MS };
     let port = free_port();
     let mut server = setup.server(port);
     let client = Client::new(vec![port], &setup.folder).await;

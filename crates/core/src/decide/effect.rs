@@ -306,7 +306,8 @@ pub(super) struct Resolve {
 fn stop_resolved(draft: &mut Draft<'_>, position: u32) -> Result<(), Rejection> {
     draft.step_mut(position).open_intent = None;
     tried::ended(draft, position);
-    let unsaid = || StepError::new(ErrorClass::LeaseExpired, "LEASE_EXPIRED", "the worker was lost while it ran the step");
+    let unsaid =
+        || StepError::new(ErrorClass::LeaseExpired, "LEASE_EXPIRED", "the worker was lost while it ran the step");
     let error = draft.step(position).last_error.clone().unwrap_or_else(unsaid);
     lost::stop_without_directory(draft, position, StepEvent::Resolved(Resolution::Failed), error)
 }

@@ -143,7 +143,9 @@ impl Workers {
             // In a moment it may not have happened.
             _ if newest.as_ref().is_some_and(is_being_undone) || is_being_undone(&holder) => PastEffect::UnderWay,
             // What was canceled or skipped behind it has not undone it.
-            Some(StepState::Succeeded | StepState::Canceled | StepState::Skipped) => PastEffect::Done(Box::new(receipt)),
+            Some(StepState::Succeeded | StepState::Canceled | StepState::Skipped) => {
+                PastEffect::Done(Box::new(receipt))
+            }
             // The call was made, and its step has not said yet whether that is what was wanted.
             Some(state) if !state.is_finished() => PastEffect::UnderWay,
             _ => PastEffect::Gone,

@@ -72,7 +72,9 @@ impl Workers {
             let Some(last) = records.last() else { return Err(not_its_own(at)) };
             after = last.seq;
             for record in &records {
-                let Ok(Event::StepStarted { step, attempt, session: holder, .. }) = record.event.decode() else { continue };
+                let Ok(Event::StepStarted { step, attempt, session: holder, .. }) = record.event.decode() else {
+                    continue;
+                };
                 if (step, attempt) == (at.position, at.attempt) {
                     return if holder == session { Ok(()) } else { Err(not_its_own(at)) };
                 }

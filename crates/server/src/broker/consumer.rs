@@ -19,7 +19,7 @@ use super::Broker;
 use super::answer::GivenAnswer;
 use super::call::BelievedCall;
 use super::outage::Disbelieved;
-use super::recent::{Known, RecentCalls, WrittenAnswer};
+use super::recent::{KnownCall, RecentCalls, WrittenAnswer};
 use crate::api_error::ApiError;
 use crate::limits;
 use crate::metrics::BrokerResult;
@@ -253,11 +253,11 @@ impl SharedConsumer {
         };
         let known = locked(&self.recent).begin(&call.name, Instant::now());
         match known {
-            Known::UnderWay => {
+            KnownCall::UnderWay => {
                 self.state.metrics().broker_message(BrokerResult::Duplicate);
                 Some(call.entry)
             }
-            Known::Answered(answer) => {
+            KnownCall::Answered(answer) => {
                 self.state.metrics().broker_message(BrokerResult::Duplicate);
                 let shared = Arc::clone(self);
                 self.tasks.spawn(async move {
@@ -267,7 +267,7 @@ impl SharedConsumer {
                 });
                 None
             }
-            Known::New => {
+            KnownCall::New => {
                 let fits = locked(&self.under_way).add(&call);
                 let (entry, channel) = (call.entry.clone(), Arc::clone(&call.name.channel));
                 let under_way = UnderWay { shared: Arc::clone(self), entry, channel };

@@ -80,7 +80,8 @@ async fn a_succeeded_run_is_undone_by_a_new_one_on_postgresql() {
 
 /// A run whose first step people have agreed to, and did; its second is done too.
 async fn agreed_and_done(api: &Api, session: &str) -> String {
-    let source = "name: w\nsteps:\n  - { id: a, task: a, critical: true, rollback: { task: undo } }\n  - { id: b, task: b }\n";
+    let source =
+        "name: w\nsteps:\n  - { id: a, task: a, critical: true, rollback: { task: undo } }\n  - { id: b, task: b }\n";
     api.post("/workflows", json!({ "source": source })).await.ok();
     let run = api.post("/runs", json!({ "workflow": "w" })).await.text("run_id");
     until(api, &run, "waiting_approval").await;

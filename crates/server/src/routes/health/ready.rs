@@ -38,7 +38,11 @@ pub async fn ready(State(state): State<AppState>) -> Result<Json<Health>, ApiErr
         Err(SubmitError::Restored(_)) => {
             return Err(not_ready("the store takes no commits: it was restored, or failed over; restart this server"));
         }
-        Err(_) => return Err(not_ready("the store takes no commits: its database does not answer; the server's log has the reason")),
+        Err(_) => {
+            return Err(not_ready(
+                "the store takes no commits: its database does not answer; the server's log has the reason",
+            ));
+        }
     }
     match timeout(limits::READY_TIMEOUT, state.health().store_health().restoring()).await {
         Ok(Ok(Some(_))) => Err(not_ready("a restore of the store is not finished; run `interlock db restore` again")),
