@@ -44,6 +44,8 @@ fn why_offers_only_what_the_caller_may_do() {
     assert!(by_key.contains("An approver can approve or reject it; a key cannot."), "{by_key}");
     assert!(!by_key.contains("interlock approval approve") && by_key.contains("interlock run cancel"), "{by_key}");
     let tenant = up.run(&["tenant", "list", "-o", "json"]).json()[0]["tenant"].as_str().unwrap().to_owned();
+    let changed = up.run(&["tenant", "update", &tenant, "--self-approval", "false"]);
+    assert_eq!(changed.code, 0, "{changed:?}");
 
     sign_in(&up, "ada");
     gated(&up, "INC-2", 1);

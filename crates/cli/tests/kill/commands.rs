@@ -79,7 +79,7 @@ fn interlock(folder: &Path, port: u16, arguments: &[&str]) {
     let ended = std::process::Command::new(INTERLOCK)
         .current_dir(folder)
         .args(arguments)
-        .args(["--server", &format!("http://127.0.0.1:{port}")])
+        .args(["--server", &format!("http://127.0.0.1:{port}"), "--api-key-file", "interlock-data/local.key"])
         .output()
         .unwrap();
     assert!(ended.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&ended.stderr));

@@ -345,7 +345,8 @@ pub(super) fn settle(draft: &mut Draft<'_>, state: RunState) {
         settled.lost_in_step = false;
     } else {
         settled.search_until = None;
-        settled.lost_in_step &= draft.current().state() == StepState::Failed;
+        // What is in doubt is settled first.
+        settled.lost_in_step &= matches!(draft.current().state(), StepState::Failed | StepState::InDoubt);
     }
     let waits = matches!(state, RunState::WaitingApproval | RunState::WaitingSignal | RunState::Paused);
     let gives_up = waits && settled.acked().is_some() && !draft.run.plan.keeps_workdir();

@@ -462,7 +462,7 @@ fn assigning(run: &Run, workers: Option<u32>) -> Cause {
 /// What has become of the run's worker, where that has stopped it.
 fn unassigned(run: &Run) -> Option<Cause> {
     let known = run.notes.assignment.as_deref()?;
-    if known.lost_in_step && !run.state.is_terminal() {
+    if known.lost_in_step && run.current().state() == StepState::Failed && !run.state.is_terminal() {
         return Some(Cause::WorkerLost { step: run.spec(run.position).key.clone() });
     }
     let is_unassigned = matches!(run.reason, Some(Reason::FailedAssignment | Reason::AssignmentError));

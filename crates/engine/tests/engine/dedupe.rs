@@ -142,12 +142,16 @@ on_both! {
         assert!(matches!(teller.asks(&back, "slack:C1").await.unwrap(), EffectAnswer::Performed { .. }));
         teller.reports(&back, done("1")).await;
         ends(&teller.engine, teller.tenant, long).await;
-        let (_, third) = teller.begins(&told_once(HOUR)).await;
+        let (gone, third) = teller.begins(&told_once(HOUR)).await;
         teller.performs(&third, "slack:C2", true).await;
         // The call was made, and the step has failed all the same.
         let failed = StepError::new(ErrorClass::Terminal, "NO", "no");
         teller.reports(&third, ReportedOutcome::Dead { error: failed }).await;
+        let rollback = teller.engine.workers().poll(teller.session, 1, Duration::from_secs(10)).await.unwrap().pop().unwrap();
         let (_, fourth) = teller.begins(&told_once(HOUR)).await;
+        assert!(is_elsewhere(&teller.asks(&fourth, "slack:C2").await, gone), "it is being undone");
+        teller.reports(&rollback, done("null")).await;
+        ends(&teller.engine, teller.tenant, gone).await;
         let answer = teller.asks(&fourth, "slack:C2").await;
         assert!(matches!(answer, Ok(EffectAnswer::Perform { .. })), "{answer:?}");
         stop(teller.engine).await;

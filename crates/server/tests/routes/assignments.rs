@@ -89,8 +89,8 @@ async fn a_run_whose_worker_is_lost_in_a_command_is_reassigned_by_a_person() {
     take(&api, &session).await;
     let path = format!("/runs/{run}/reassign");
     let because = json!({ "reason": "the machine is gone" });
-    assert_eq!(api.post(&path, because.clone()).await.problem(), (409, "RUN_INVALID_TRANSITION"), "it has a worker");
     assert_eq!(poll(&api, &session).await["assignments"][0]["run"], json!(run));
+    assert_eq!(api.post(&path, because.clone()).await.problem(), (409, "RUN_INVALID_TRANSITION"), "it runs a command");
     // Its heartbeats have stopped.
     until(&api, &run, "paused").await;
     let why = api.get(&format!("/runs/{run}/why")).await.ok();

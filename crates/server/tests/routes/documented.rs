@@ -28,6 +28,8 @@ const ELSEWHERE: &[(&str, &[&str])] = &[
             "WORKDIR_UNREADABLE",
         ],
     ),
+    // An answer to a call over the broker, and to nothing else.
+    ("docs/guide/workers.md", &["ANSWER_TOO_LONG"]),
 ];
 /// Codes of one word, which nothing tells from other words in capitals.
 const ONE_WORD: &[&str] = &["OVERLOADED", "RELEASED", "UNAUTHORIZED"];
