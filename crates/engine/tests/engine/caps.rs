@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use crate::rig::{Database, done, ends, engine, plan, plan_with, start, stop, tenant, work};
+use crate::rig::{Database, done, ends, patient_engine, plan, plan_with, start, stop, tenant, work};
 use interlock_core::plan::StepSpec;
 use interlock_core::run::why::{LimitOf, Throttle};
 use interlock_core::state::RunState;
@@ -13,12 +13,14 @@ use interlock_engine::EncodedPlan;
 use tokio::sync::Semaphore;
 
 const CAP: u32 = 5;
+/// Half of what forty pauses would take, and several times what a busy machine needs without them.
+const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Counts the live claims from outside the engines, again and again, while they work.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn never_more_live_claims_than_the_cap_over_two_servers() {
     let database = Database::postgres().await;
-    let (one, two) = (engine(&database).await, engine(&database).await);
+    let (one, two) = (patient_engine(&database).await, patient_engine(&database).await);
     let tenant = tenant(&one, |tenant| tenant.caps.max_concurrency = Some(CAP)).await;
     let running = Arc::new(AtomicU32::new(0));
     let peak = Arc::new(AtomicU32::new(0));
@@ -73,7 +75,7 @@ fn narrow(max: u32) -> Arc<EncodedPlan> {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn never_more_live_claims_of_a_workflow_than_it_may_have_over_two_servers() {
     let database = Database::postgres().await;
-    let (one, two) = (engine(&database).await, engine(&database).await);
+    let (one, two) = (patient_engine(&database).await, patient_engine(&database).await);
     let tenant = tenant(&one, |_| {}).await;
     for engine in [&one, &two] {
         work(engine, 16, |_| async {
@@ -110,7 +112,7 @@ async fn never_more_live_claims_of_a_workflow_than_it_may_have_over_two_servers(
 
 crate::on_both! {
     async fn a_workflow_at_its_limit_stands_in_nobodys_way(database: &Database) {
-        let engine = engine(database).await;
+        let engine = patient_engine(database).await;
         let tenant = tenant(&engine, |_| {}).await;
         let (narrow, free) = (narrow(1), plan(vec![StepSpec::task("free", "free")]));
         let gate = Arc::new(Semaphore::new(0));
@@ -134,37 +136,42 @@ crate::on_both! {
             assert_eq!(ends(&engine, tenant, run).await, RunState::Succeeded);
         }
         assert_eq!(engine.store().workflow_usage(tenant, "narrow").await.unwrap().live_claims, 1);
-        let waiting = engine.store().load_runs(&[(tenant, held[39])]).await.unwrap().pop().unwrap();
-        let throttle = engine.runs().throttle(&waiting).await.unwrap();
-        assert_eq!(throttle, Some(Throttle::new(LimitOf::Workflow, Held::Concurrency { max: 1 })));
-        // Each takes its turn as the one before ends: 40 runs, and none of them waits for a pause to be over.
+        // One of them has the claim, whichever it is; all others are told of the limit.
+        let limit = Some(Throttle::new(LimitOf::Workflow, Held::Concurrency { max: 1 }));
+        let mut told = 0;
+        for run in &held {
+            let waiting = engine.store().load_runs(&[(tenant, *run)]).await.unwrap().pop().unwrap();
+            told += usize::from(engine.runs().throttle(&waiting).await.unwrap() == limit);
+        }
+        assert_eq!(told, held.len() - 1);
+        // Each takes its turn as the one before ends: 40 runs, and none of them waits for a pause of a second to be over.
         let began = tokio::time::Instant::now();
         gate.add_permits(80);
         for run in held {
             assert_eq!(ends(&engine, tenant, run).await, RunState::Succeeded);
         }
-        assert!(began.elapsed() < Duration::from_secs(8), "{:?}", began.elapsed());
+        assert!(began.elapsed() < PATIENCE, "{:?}", began.elapsed());
         stop(engine).await;
     }
 
     async fn runs_over_the_rate_of_a_workflow_are_delayed(database: &Database) {
-        let engine = engine(database).await;
+        let engine = patient_engine(database).await;
         let tenant = tenant(&engine, |_| {}).await;
         let plan = plan_with(vec![StepSpec::task("a", "a"), StepSpec::task("b", "b")], |plan| {
             plan.rules.runs_per_min_max = Some(30);
         });
         work(&engine, 8, |_| async { done("1") });
+        let began = engine.now();
         let mut runs = Vec::new();
         for _ in 0..31 {
             runs.push(engine.runs().start(start(tenant, &plan, "null")).await.unwrap().run);
         }
-        let began = engine.now();
         for run in &runs {
             assert_eq!(ends(&engine, tenant, *run).await, RunState::Succeeded);
         }
         // Thirty at once, the next one two seconds later: its time, and neither a refusal nor a try every instant.
         let waited = engine.now().since(began).0;
-        assert!((800..6_000).contains(&waited), "the last one waited {waited} ms");
+        assert!((1_900..30_000).contains(&waited), "the last one waited {waited} ms");
         stop(engine).await;
     }
 }

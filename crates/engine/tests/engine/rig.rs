@@ -77,6 +77,11 @@ pub async fn engine(database: &Database) -> Engine {
     engine_with(database, options()).await
 }
 
+/// An engine whose workers keep their sessions on a machine that is short of time, for tests in which none is lost.
+pub async fn patient_engine(database: &Database) -> Engine {
+    engine_with(database, EngineOptions { session_lease: Millis::from_secs(20), ..options() }).await
+}
+
 pub async fn stop(engine: Engine) {
     engine.stop().await;
     engine.store().clone().close().await;
