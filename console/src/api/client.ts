@@ -2,6 +2,7 @@
 
 import createClient, { type Middleware } from 'openapi-fetch';
 import type { components, paths } from '../../generated/schema';
+import { exactly, written } from '../text/exact';
 
 export type Schema = components['schemas'];
 export type Run = Schema['RunView'];
@@ -49,14 +50,14 @@ const guarded: Middleware = {
   },
   onResponse({ response }) {
     if (response.status === 401) signInAgain();
-    return undefined;
+    return exactly(response);
   },
   onError() {
     return new Unreachable();
   },
 };
 
-export const api = createClient<paths, 'application/json'>({ baseUrl: '/' });
+export const api = createClient<paths, 'application/json'>({ baseUrl: '/', bodySerializer: (body) => written(body) });
 api.use(guarded);
 
 interface Answer<T> {

@@ -2,6 +2,7 @@
 
 import { useId, type ComponentProps, type FormEvent, type InputHTMLAttributes, type ReactNode, type SelectHTMLAttributes } from 'react';
 import { useMutation } from '@tanstack/react-query';
+import { parseExact } from '../text/exact';
 import { Button } from './button';
 import { Dialog } from './dialog';
 import { ProblemNote } from './notes';
@@ -86,7 +87,7 @@ export function json(form: FormData, name: string): unknown {
   const typed = text(form, name);
   if (typed === '') return undefined;
   try {
-    return JSON.parse(typed) as unknown;
+    return parseExact(typed);
   } catch (error) {
     throw new Error(`“${name}” is not JSON: ${(error as Error).message}`);
   }

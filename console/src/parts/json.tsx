@@ -1,6 +1,7 @@
 /** A payload, readable: indented, coloured, and short until somebody wants more. */
 
 import { useMemo, useState } from 'react';
+import { written } from '../text/exact';
 import { Copy } from './copy';
 import { Text } from './text';
 
@@ -43,7 +44,7 @@ function storedElsewhere(value: unknown): Stored | undefined {
 
 export function JsonView({ value, what }: { value: unknown; what: string }) {
   const [all, setAll] = useState(false);
-  const text = useMemo(() => JSON.stringify(value, null, 2) ?? 'null', [value]);
+  const text = useMemo(() => written(value, 2), [value]);
   const stored = storedElsewhere(value);
   if (stored !== undefined) {
     return (

@@ -1,3 +1,5 @@
+import { asDoubles } from './exact';
+
 /** JSON with its names in order, so that two values that say the same look the same. */
 function ordered(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(ordered);
@@ -9,5 +11,5 @@ function ordered(value: unknown): unknown {
 
 /** In the fewest bytes: RFC 8785 for texts and whole numbers, which is all that entries of the log have. */
 export function canonical(value: unknown): string {
-  return JSON.stringify(ordered(value));
+  return asDoubles(JSON.stringify(ordered(value)));
 }

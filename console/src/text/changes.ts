@@ -1,5 +1,6 @@
 /** What differs between two values, field by field: for people who decide, and read it on a phone. */
 
+import { written } from './exact';
 export interface Change {
   /** `server.ports[1]`; empty for the whole. */
   path: string;
@@ -12,7 +13,7 @@ export interface Change {
 export const CHANGES_MAX = 50;
 
 const isTree = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null && !Array.isArray(value);
-const told = (value: unknown) => (value === undefined ? undefined : JSON.stringify(value));
+const told = (value: unknown) => (value === undefined ? undefined : written(value));
 
 export function changes(before: unknown, after: unknown, path = ''): Change[] {
   if (isTree(before) && isTree(after)) {

@@ -50,6 +50,10 @@ pub const RESUMES_MAX: u32 = 1_000;
 pub const ATTEMPTS_MAX: u32 = 1_000;
 pub const EXPRESSION_BYTES_MAX: usize = 4 << 10;
 pub const EXPRESSION_DEPTH_MAX: usize = 32;
+/// Operators of one expression: a chain of them is as deep as it is long.
+pub const EXPRESSION_OPERATORS_MAX: usize = 256;
+/// How deep the tree of an expression may be, whatever makes it so.
+pub const EXPRESSION_TREE_MAX: usize = 320;
 /// How deep the macros that go over lists may stand inside each other.
 pub const EXPRESSION_LOOPS_MAX: usize = 2;
 /// What all that one request, or one step of a run, evaluates may cost together, in units: a number or an element is

@@ -115,7 +115,7 @@ impl Engine {
         }
         let is_quiet = self.0.dispatch.is_quiet(change.tenant, self.now());
         let store = &self.0.store;
-        Ok(if is_quiet { store.submit_past(change).await? } else { store.submit(change).await? })
+        Ok(if is_quiet { store.submit_priority(change).await? } else { store.submit(change).await? })
     }
 
     pub(crate) async fn load(&self, cell: &mut Cell, tenant: TenantId, id: RunId) -> Result<(), EngineError> {
@@ -189,6 +189,6 @@ impl Engine {
             self.0.feed.ended(run.id, run.state);
         }
         self.0.feed.publish(run.tenant, run.id);
-        self.0.seal.notify_one();
+        self.0.wake_sealer.notify_one();
     }
 }

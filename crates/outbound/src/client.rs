@@ -65,7 +65,12 @@ impl Outbound {
         let rules = Arc::new(Rules::new(options.open, options.closed));
         let mut roots = Vec::new();
         for pem in &options.roots_pem {
-            roots.extend(Certificate::from_pem_bundle(pem).map_err(setup)?);
+            let certificates = Certificate::from_pem_bundle(pem).map_err(setup)?;
+            if certificates.is_empty() {
+                let what = "a file of certificates has none in it; it has to be a PEM file, with `BEGIN CERTIFICATE`";
+                return Err(OutboundError::Setup(what.to_owned()));
+            }
+            roots.extend(certificates);
         }
         let client = |lookup| {
             let builder = || {

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use interlock_core::governance::tier::Tier;
+use interlock_core::plan::tier::Tier;
 use regorus::Value;
 use serde::{Deserialize, Serialize};
 

@@ -170,9 +170,7 @@ fn covered(action: &Action, spec: &StepSpec, run: &Run) -> &'static str {
             }
             let is_governed = run.plan.step(*undoes).is_some_and(StepSpec::is_governed);
             // An effect of it is done with something else than the step.
-            let whole = Action::of_step(spec, action.step, action.input.clone());
-            let is_whole = whole.is_some_and(|whole| whole.operation == action.operation);
-            let is_as_planned = run.is_as_planned(action.step, is_whole.then_some(&action.input));
+            let is_as_planned = run.is_as_planned(action.step, (!action.is_effect).then_some(&action.input));
             if is_governed && is_as_planned { "automatic" } else { "manual" }
         }
         _ => "manual",

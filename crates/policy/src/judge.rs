@@ -47,7 +47,10 @@ pub fn core_decision(decided: Result<PolicyDecision, Undecided>, plan: &Plan) ->
     let reasons = decision.reasons.iter().map(PolicyReason::to_string).collect();
     match (decision.verdict, decision.obligations) {
         (Verdict::Allow, _) => Decision::Allow,
-        (Verdict::NeedsApproval, Some(due)) => Decision::NeedsApproval { terms: Box::new(due.terms(plan)), reasons },
+        (Verdict::NeedsApproval, Some(due)) => {
+            let terms = Terms { tier: Some(decision.tier), ..due.terms(plan) };
+            Decision::NeedsApproval { terms: Box::new(terms), reasons }
+        }
         (Verdict::Deny | Verdict::NeedsApproval, _) => Decision::Deny { reasons },
     }
 }
@@ -60,6 +63,7 @@ impl Obligations {
             and_from: Vec::new(),
             excludes_author: self.exclude.contains(&Excluded::Author),
             forbids_self: !self.self_approval,
+            tier: None,
         }
     }
 

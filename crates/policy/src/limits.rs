@@ -8,6 +8,8 @@ pub const MODULE_BYTES_MAX: usize = 256 << 10;
 pub const SOURCE_BYTES_MAX: usize = 1 << 20;
 /// What it may take to read one module: its characters, each as often as the nesting makes the parser go over it.
 pub const READING_COST_MAX: u64 = 4_000_000;
+/// Operators of one expression.
+pub const OPERATORS_MAX: usize = 256;
 pub const DATA_BYTES_MAX: usize = 1 << 20;
 pub const RULES_MAX: usize = 2_000;
 /// An input document, with the bound fields of the action.

@@ -7,7 +7,7 @@ use interlock_core::json::{Hash, canonical_hash};
 use serde_json::{Map, Value};
 
 use crate::limits;
-use crate::nesting::reading_cost;
+use crate::nesting::{longest_chain, reading_cost};
 use crate::problem::{LoadError, Problem};
 
 pub const DATA_FILE: &str = "data.json";
@@ -122,6 +122,13 @@ impl BundleSources {
             }
             if reading_cost(text) > limits::READING_COST_MAX {
                 let what = "is nested too deep to be read; give names to the inner values, or put them into data.json";
+                return Err(Problem::of_file(name, what).into());
+            }
+            if longest_chain(text) > limits::OPERATORS_MAX {
+                let what = format!(
+                    "has an expression of more than {} operators; give names to parts of it, or use `sum` and `concat`",
+                    limits::OPERATORS_MAX
+                );
                 return Err(Problem::of_file(name, what).into());
             }
         }

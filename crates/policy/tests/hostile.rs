@@ -125,6 +125,15 @@ fn decided_on_a_small_stack(rules: &str) -> String {
 }
 
 #[test]
+fn the_longest_chains_of_operators_overflow_no_stack() {
+    let most = interlock_policy::limits::OPERATORS_MAX;
+    let sum = |operators: usize| format!("x := 1{}\n{}", " +\n1".repeat(operators), allowing("sprintf(\"%d\", [x])"));
+    assert_eq!(decided_on_a_small_stack(&sum(most)), (most + 1).to_string());
+    let error = refused(&sum(8_000));
+    assert!(error.to_string().contains("operators"), "{error}");
+}
+
+#[test]
 fn rules_that_need_themselves_are_refused() {
     for rules in
         ["a if b\nb if a", "f(x) := f(x - 1)", "a contains x if some x in a", "a := 1 if data.interlock.a == 1"]

@@ -1,8 +1,8 @@
 //! What is asked and answered about approvals.
 
-use interlock_core::governance::tier::Tier;
 use interlock_core::ids::{ApprovalId, RunId};
 use interlock_core::plan::OnDenial;
+use interlock_core::plan::tier::Tier;
 use interlock_core::run::approval::{Purpose, Vote};
 use interlock_core::run::card::{ActionCard, PresentState};
 use interlock_core::state::{ApprovalState, RunState};
@@ -51,6 +51,9 @@ pub struct ApprovalView {
     pub approvers: Vec<String>,
     /// People who may not.
     pub excluded: Vec<String>,
+    /// Who started the run that asks: a person, else what did, such as `api` or `schedule`. Said while it is open.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub started_by: Option<String>,
     /// How much hangs on it. Said while it is open.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tier: Option<Tier>,

@@ -1,10 +1,10 @@
 //! The runbook surface: runs under the names that ticket tools use. `session_id` is the run's id, `step_number` its step's position
 //! counted from 1, and the profile goes by two names.
 
-use interlock_core::governance::tier::Tier;
 use interlock_core::ids::{ApprovalId, RunId};
 use interlock_core::json::Json;
 use interlock_core::plan::rules::ValidationMode;
+use interlock_core::plan::tier::Tier;
 use interlock_core::run::approval::Vote;
 use interlock_core::time::Timestamp;
 use serde::{Deserialize, Serialize};

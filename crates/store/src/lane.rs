@@ -11,10 +11,10 @@ use interlock_core::time::Timestamp;
 use tokio::sync::mpsc;
 
 use crate::blocked::Blocked;
+use crate::circuit_breaker::CircuitBreaker;
 use crate::error::{DbError, SubmitError};
 use crate::feed::entries::Entry;
 use crate::options::Faults;
-use crate::stall::Stall;
 use crate::submit::{Item, Lock, Outcome};
 
 /// Writes a group in one transaction.
@@ -60,7 +60,7 @@ pub(crate) struct Counters {
     pub refused: AtomicU64,
     pub groups: AtomicU64,
     pub last_commit_at: AtomicI64,
-    pub stall: Stall,
+    pub breaker: CircuitBreaker,
 }
 
 pub(crate) struct Lane<C> {
@@ -217,7 +217,7 @@ impl<C: Committer> Lane<C> {
                     }
                     if !passing {
                         outage = true;
-                        self.counters.stall.failed(&error);
+                        self.counters.breaker.failed(&error);
                         tokio::time::sleep(backoff).await;
                         backoff = (backoff * 2).min(BACKOFF_MAX);
                     }
@@ -225,7 +225,7 @@ impl<C: Committer> Lane<C> {
                 Err(error) => {
                     tracing::error!(group = group.no, %error, "commit refused");
                     if let DbError::Restored(restored) = error {
-                        self.counters.stall.restored(restored);
+                        self.counters.breaker.restored(restored);
                     }
                     break group.items.iter().map(|_| Outcome::Corrupt(error.to_string())).collect();
                 }
@@ -233,7 +233,7 @@ impl<C: Committer> Lane<C> {
         };
         // Whatever its fate, the database has answered. While it stalls nobody comes new, so nobody else would notice.
         if again {
-            self.counters.stall.over();
+            self.counters.breaker.over();
         }
         if outage {
             tracing::warn!(group = group.no, "the database takes commits again");

@@ -64,7 +64,7 @@ struct Ways {
     /// The last one that takes runs; their ids tell which.
     runs_to: usize,
     /// The one past all others' groups.
-    past: usize,
+    priority: usize,
     /// The one for maintenance.
     upkeep: usize,
     /// The one for worker sessions and the server's own signs of life: it takes no tenant's lock, so that nobody is taken
@@ -131,7 +131,7 @@ impl Store {
                 // As many as were asked for, and those for one purpose each.
                 let last = parts.lanes.len() - 1;
                 parts.ways =
-                    Ways { runs_to: last - 4, past: last - 3, upkeep: last - 2, sessions: last - 1, output: last };
+                    Ways { runs_to: last - 4, priority: last - 3, upkeep: last - 2, sessions: last - 1, output: last };
                 Ok(parts.finish())
             }
         }
@@ -191,8 +191,8 @@ impl Store {
 
     /// Like [`Store::submit`], for the little that a tenant writes while others write much: on PostgreSQL it does not wait
     /// for their groups.
-    pub async fn submit_past(&self, change: Box<ChangeSet>) -> Result<Box<ChangeSet>, SubmitError> {
-        let lane = self.lane_at(|ways| ways.past)?;
+    pub async fn submit_priority(&self, change: Box<ChangeSet>) -> Result<Box<ChangeSet>, SubmitError> {
+        let lane = self.lane_at(|ways| ways.priority)?;
         Self::submit_to(lane, change).await
     }
 
@@ -261,7 +261,7 @@ impl Store {
     }
 
     fn lane_at(&self, choose: impl FnOnce(Ways) -> usize) -> Result<mpsc::Sender<Item>, SubmitError> {
-        self.inner.counters.stall.check()?;
+        self.inner.counters.breaker.check()?;
         let lanes = self.inner.lanes.lock().unwrap_or_else(PoisonError::into_inner);
         if lanes.is_empty() {
             return Err(SubmitError::Closed);
@@ -271,12 +271,12 @@ impl Store {
 
     /// Refuses where commits have been failing for a while, with what the database says.
     pub fn takes_commits(&self) -> Result<(), SubmitError> {
-        self.inner.counters.stall.check()
+        self.inner.counters.breaker.check()
     }
 
     /// Commits nothing more: somebody has found that the database was restored.
     pub fn refuse_restored(&self, restored: Restored) {
-        self.inner.counters.stall.restored(restored);
+        self.inner.counters.breaker.restored(restored);
     }
 
     /// Rises when another server has committed something.

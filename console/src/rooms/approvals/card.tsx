@@ -2,6 +2,7 @@
 
 import { queryOptions, useQuery } from '@tanstack/react-query';
 import { api, must, type Approval, type Run, type Schema } from '../../api/client';
+import { written } from '../../text/exact';
 import { Button } from '../../parts/button';
 import { Facts } from '../../parts/facts';
 import { JsonView } from '../../parts/json';
@@ -142,8 +143,8 @@ function Present({ state }: { state: Schema['PresentState'] }) {
         keyOf={(change) => change.field}
         columns={[
           { title: 'Field', className: 'c-field', cell: (change) => <Text of={change.field} /> },
-          { title: 'Now', className: 'gone', cell: (change) => <code><Text of={JSON.stringify(change.before)} /></code> },
-          { title: 'Then', className: 'new', cell: (change) => <code><Text of={JSON.stringify(change.after)} /></code> },
+          { title: 'Now', className: 'gone', cell: (change) => <code><Text of={written(change.before)} /></code> },
+          { title: 'Then', className: 'new', cell: (change) => <code><Text of={written(change.after)} /></code> },
         ]}
       />
       <p className="quiet">
@@ -153,15 +154,26 @@ function Present({ state }: { state: Schema['PresentState'] }) {
   );
 }
 
+/** What becomes of the run where the approval is not given. */
+const BECOMES = {
+  fail: 'the run fails',
+  pause: 'the run pauses, and an operator says how it goes on',
+} as const;
+
 function factsOf(approval: Approval): [string, React.ReactNode][] {
-  const facts: [string, React.ReactNode][] = [
-    ['Who may decide', approval.approvers.length === 0 ? 'everybody with the role approver' : <Text of={approval.approvers.join(', ')} />],
-  ];
+  const facts: [string, React.ReactNode][] = [];
+  if (approval.started_by != null) facts.push(['Started by', <Text of={approval.started_by} />]);
+  facts.push([
+    'Who may decide', 
+    approval.approvers.length === 0 ? 'everybody with the role approver' : <Text of={approval.approvers.join(', ')} />,
+  ]);
   if (approval.excluded.length > 0) facts.push(['Who may not', <><Text of={approval.excluded.join(', ')} />, who started or directed it</>]);
   if (approval.state === 'requested') {
     if (isOverdue(approval, Date.now())) facts.push(['Answer', <span className="tag warn">overdue</span>]);
     else if (approval.escalate_at != null) facts.push(['Answer due in', <Countdown to={approval.escalate_at} label="Due in" />]);
     facts.push(['Expires in', <Countdown to={approval.expires_at} label="Expires in" />]);
+    if (approval.on_reject != null) facts.push(['If rejected', BECOMES[approval.on_reject]]);
+    if (approval.on_expiry != null) facts.push(['If nobody decides', BECOMES[approval.on_expiry]]);
   }
   facts.push(['Digest', <code className="wrap" title="What exactly is approved, as one hash">{approval.digest.slice(0, 16)}…</code>]);
   return facts;

@@ -8,6 +8,7 @@ import { Area, FormBox, json } from '../../parts/form';
 import { JsonView } from '../../parts/json';
 import { Loading, ProblemNote } from '../../parts/notes';
 import { useAddress } from '../../route/router';
+import { written } from '../../text/exact';
 import { decisionsQuery } from '../run/query';
 import { answerOf } from './answer';
 import { Reasons, Verdict } from './answer-view';
@@ -51,7 +52,7 @@ function Asking({ policy, versions, input }: Props & { input: unknown }) {
             Ask
           </Button>
         </div>
-        <Area name="input" label="What the policy is told" rows={24} code defaultValue={JSON.stringify(input, null, 2)} hint="Change it and ask. Nothing happens by it." />
+        <Area name="input" label="What the policy is told" rows={24} code defaultValue={written(input, 2)} hint="Change it and ask. Nothing happens by it." />
       </FormBox>
       <section className="pane" aria-label="What it says" aria-live="polite">
         {asked.error !== null && <ProblemNote error={asked.error} />}

@@ -1,5 +1,6 @@
 /** The start form: one field per input of the workflow, and what was typed as the JSON that the API takes. */
 
+import { isMarked, parseExact, written } from '../../text/exact';
 export interface InputSchema {
   type?: 'string' | 'integer' | 'number' | 'boolean' | 'object' | 'array';
   description?: string;
@@ -39,7 +40,7 @@ export function valueOf(name: string, schema: InputSchema, typed: string): unkno
     }
     default:
       try {
-        return JSON.parse(typed) as unknown;
+        return parseExact(typed);
       } catch {
         throw new Error(`“${name}” takes ${schema.type === undefined ? 'a value' : `an ${schema.type}`} written as JSON`);
       }
@@ -50,7 +51,7 @@ export function valueOf(name: string, schema: InputSchema, typed: string): unkno
 export function typedAs({ default: value, secret }: InputSchema): string {
   if (value === undefined || value === null) return '';
   if (secret === true) return typeof value === 'object' ? String((value as { $secret?: unknown }).$secret ?? '') : '';
-  return typeof value === 'string' ? value : JSON.stringify(value);
+  return typeof value === 'string' && !isMarked(value) ? value : written(value);
 }
 
 /** What the value has to keep to, in words. */

@@ -25,10 +25,15 @@ pub async fn approval(client: &Client, text: &str) -> anyhow::Result<ApprovalVie
             return Ok(open.swap_remove(found));
         }
     }
-    let Ok(run) = find::run(client, text).await else {
-        let what = format!("`{text}` is neither an approval nor a run; `interlock approval list` lists what is open");
-        return Err(Ended::saying(Exit::NotFound, what));
-    };
+    let run = find::run(client, text).await.map_err(|error| match error.downcast::<Ended>() {
+        Ok(Ended { exit, message: Some(why) }) => {
+            let what =
+                format!("`{text}` is no open approval (`interlock approval list` lists them), and as a run: {why}");
+            Ended::saying(exit, what)
+        }
+        Ok(silent) => silent.into(),
+        Err(error) => error,
+    })?;
     let mut of_run = client.get(path::APPROVALS).query("run", Some(run)).send::<ApprovalList>().await?.approvals;
     match of_run.iter().position(|view| view.state == ApprovalState::Requested) {
         Some(open) => Ok(of_run.swap_remove(open)),

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use clap::Args;
-use interlock_core::governance::tier::Tier;
 use interlock_core::ids::ApprovalId;
+use interlock_core::plan::tier::Tier;
 use interlock_core::state::ApprovalState;
 use interlock_core::time::Timestamp;
 use interlock_protocol::approvals::{ApprovalList, ApprovalOrder, ApprovalView, path};

@@ -61,6 +61,9 @@ pub fn card(approval: &ApprovalView, caller: Option<&str>, paint: Paint) -> Stri
     let about = approval.subject.as_deref().map_or_else(String::new, |subject| format!(" for {}", visible(subject)));
     line("workflow", &format!("{}{about}", visible(&approval.workflow)));
     line("run", &format!("{}, step {}", approval.run_id, approval.position + 1));
+    if let Some(by) = &approval.started_by {
+        line("started by", &visible(by));
+    }
     line("asks", &visible_lines(approval.message.as_deref().unwrap_or("(nothing is said)")));
     if let Some(card) = &approval.action {
         if card.is_gate() {

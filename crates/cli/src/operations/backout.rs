@@ -1,11 +1,13 @@
 //! `interlock backout`: back to steps in the server's own worker. Workers elsewhere get nothing new, finish or stop, and leave;
 //! runs in flight are canceled with the reason `backout`. It may be repeated: what is done stays done.
 
+use std::collections::HashSet;
 use std::fmt::Write as _;
 use std::time::Duration;
 
 use clap::Args;
 use interlock_core::bulk::BulkAction;
+use interlock_core::ids::SessionId;
 use interlock_core::state::{Reason, RunState, WorkerState};
 use interlock_core::tenant::WORKER_ORCHESTRATION;
 use interlock_protocol::bulk::{BulkPreview, BulkView, PreviewBulk, StartBulk, path as bulk};
@@ -49,14 +51,14 @@ struct BackoutReport {
 pub async fn run(args: BackoutArgs) -> anyhow::Result<()> {
     let (client, printer) = args.client.open()?;
     let me: Me = client.get(identity::ME).send().await?;
-    let (runs, workers) = (live(&client, every_live_state()).await?, elsewhere(&client).await?);
-    printer.note(&format!("{} runs in flight, {} workers elsewhere", runs.count, workers.len()));
+    let runs = live(&client, every_live_state()).await?;
+    let workers = elsewhere(&client).await?.iter().filter(|worker| !is_over(worker)).count();
+    printer.note(&format!("{} runs in flight, {workers} workers elsewhere", runs.count));
     confirm(
         args.yes,
         &format!(
-            "Switch {WORKER_ORCHESTRATION} off, cancel these {} runs and send these {} workers away?",
-            runs.count,
-            workers.len()
+            "Switch {WORKER_ORCHESTRATION} off, cancel these {} runs and send these {workers} workers away?",
+            runs.count
         ),
     )?;
     let change = ChangeTenant { worker_orchestration: Some(false), ..ChangeTenant::default() };
@@ -64,7 +66,8 @@ pub async fn run(args: BackoutArgs) -> anyhow::Result<()> {
     let _: TenantView = client.call(Method::PATCH, tenant).body(&change).send().await?;
     printer.note(&format!("{WORKER_ORCHESTRATION} is off: workers elsewhere get nothing new"));
 
-    let mut backout = Backout { client: &client, printer, report: BackoutReport::default(), canceled_at: None };
+    let report = BackoutReport::default();
+    let mut backout = Backout { client: &client, printer, report, canceled_at: None, lived: HashSet::new() };
     let until = Instant::now() + Duration::from_secs(args.wait);
     let mut said = String::new();
     loop {
@@ -113,6 +116,8 @@ struct Backout<'a> {
     printer: Printer,
     report: BackoutReport,
     canceled_at: Option<Instant>,
+    /// Sessions that were seen alive: of those that were over before, only the traces are removed.
+    lived: HashSet<SessionId>,
 }
 
 impl Backout<'_> {
@@ -166,14 +171,15 @@ impl Backout<'_> {
         let mut left = Vec::new();
         for worker in elsewhere(self.client).await? {
             let at = |path: &str| fill(path, &[("session", &worker.session_id)]);
+            if !is_over(&worker) {
+                self.lived.insert(worker.session_id);
+            }
             match worker.state {
-                WorkerState::Offline if worker.running == 0 => {
-                    match self.client.call(Method::DELETE, at(operations::WORKER)).done().await {
-                        Ok(()) => self.report.workers_gone += 1,
-                        Err(ClientError::Refused { .. }) => left.push(worker.worker),
-                        Err(error) => return Err(error.into()),
-                    }
-                }
+                _ if is_over(&worker) => match self.client.call(Method::DELETE, at(operations::WORKER)).done().await {
+                    Ok(()) => self.report.workers_gone += usize::from(self.lived.contains(&worker.session_id)),
+                    Err(ClientError::Refused { .. }) => left.push(worker.worker),
+                    Err(error) => return Err(error.into()),
+                },
                 WorkerState::Draining | WorkerState::Offline => left.push(worker.worker),
                 WorkerState::Online | WorkerState::Errored => {
                     let drained = self.client.post(at(operations::WORKER_DRAIN), &serde_json::json!({}));
@@ -201,6 +207,11 @@ fn cancelable() -> RunQuery {
     let mut query = every_live_state();
     query.state.0.retain(|state| *state != RunState::RollingBack);
     query
+}
+
+/// Its session has ended, and nothing of it is left to wait for.
+fn is_over(worker: &WorkerView) -> bool {
+    worker.state == WorkerState::Offline && worker.running == 0
 }
 
 /// The tenant's workers that are not inside a server, also those that are over.

@@ -10,6 +10,7 @@ pub mod find;
 mod label;
 pub mod list;
 mod logs;
+mod permission;
 mod receipts;
 mod resolve;
 pub mod rights;

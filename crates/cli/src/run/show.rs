@@ -16,6 +16,7 @@ use interlock_protocol::runs::{AssignmentView, DirectiveView, RunView, StepList,
 use serde::Serialize;
 
 use super::list::state_words;
+use super::permission::Permission;
 use super::{RunArg, events};
 use crate::client::live::Happened;
 use crate::client::{Client, fill};
@@ -54,6 +55,8 @@ struct ShownRun {
     /// What people have done to its steps: skips and rollbacks, the oldest first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     directives: Vec<StepDirective>,
+    #[serde(flatten)]
+    permission: Permission,
 }
 
 /// A skip or a rollback that a person asked for.
@@ -87,7 +90,8 @@ pub async fn run(client: &Client, printer: Printer, args: ShowRunArgs) -> anyhow
     } else {
         Vec::new()
     };
-    let shown = ShownRun { run, steps, output_tail, directives };
+    let permission = Permission::of(client, id).await?;
+    let shown = ShownRun { run, steps, output_tail, directives, permission };
     printer.show(&shown, |paint| page(&shown, span::now(), paint, printer.width()))
 }
 
@@ -212,6 +216,9 @@ fn page(shown: &ShownRun, now: Timestamp, paint: Paint, width: usize) -> String 
         let step = step.as_deref().map_or_else(String::new, |step| format!("{} ", visible(step)));
         let reason = reason.as_deref().map_or_else(String::new, |reason| format!(": {}", visible(reason)));
         line(done, format!("{step}by {}, {}{reason}", visible(by), span::away(*at, now)));
+    }
+    for (name, told) in shown.permission.lines(&shown.steps, now) {
+        line(name, told);
     }
     if !run.undone.is_empty() {
         let key = |position: u32| shown.steps.iter().find(|step| step.position == position).map(|step| &*step.key);

@@ -1,6 +1,7 @@
 //! The demo: orders that are checked, paid, packed and shipped, with a card network that times out now and then and a
 //! carrier that sends a signal. Kill the process at any point and start it again: every order goes on where it was. Beside
-//! them one order that is refused, one that breaks on its way and is given back, and a refund that somebody has to approve.
+//! them one order that is refused, one that breaks on its way and is given back, and a refund that somebody has to approve; and
+//! a count of the shelves, by a schedule and by a webhook.
 
 use std::time::Duration;
 
@@ -8,8 +9,12 @@ use anyhow::Context as _;
 use interlock_core::ids::TenantId;
 use interlock_core::json::Json;
 use interlock_core::state::{EffectClass, RunState};
+use interlock_core::trigger::Source;
+use interlock_core::trigger::webhook::standard;
 use interlock_engine::audit::Actor;
 use interlock_engine::commands::signal::SignalRequest;
+use interlock_engine::webhooks::inbound::NewInbound;
+use interlock_engine::webhooks::receive::InboundRequest;
 use interlock_engine::{ApplyWorkflow, Engine, EngineError, Expected, IdempotencyKey, StartWorkflow};
 use interlock_store::{Page, RunFilter, Tenant};
 use interlock_worker::{EffectFailure, TaskContext, TaskError, Tasks};
@@ -33,10 +38,15 @@ struct Order {
 /// The demo's workflows, and their files.
 const WORKFLOW: &str = "order";
 const REFUND: &str = "refund";
-const FILES: [(&str, &str, &str); 2] = [
+type DemoFile = (&'static str, &'static str, &'static str);
+const FILES: [DemoFile; 2] = [
     (WORKFLOW, "examples/order/order.yaml", include_str!("../../../../examples/order/order.yaml")),
     (REFUND, "examples/order/refund.yaml", include_str!("../../../../examples/order/refund.yaml")),
 ];
+/// It has a schedule, so it is there only while the demo goes on.
+const STOCK: DemoFile = ("stock", "examples/order/stock.yaml", include_str!("../../../../examples/order/stock.yaml"));
+/// Where the warehouse tells what has moved.
+const WAREHOUSE: &str = "warehouse";
 /// How an order is called that breaks on its way.
 const FRAGILE: &str = "fragile-";
 /// After so many orders the others come again.
@@ -57,17 +67,62 @@ pub async fn tenant(engine: &Engine) -> anyhow::Result<TenantId> {
 
 /// Stores the demo's workflows; a file that is there already changes nothing.
 pub async fn apply(engine: &Engine, tenant: TenantId) -> anyhow::Result<()> {
-    for (name, file, source) in FILES {
-        let request = ApplyWorkflow {
-            tenant,
-            file: file.into(),
-            source: source.into(),
-            name: Some(name.into()),
-            expected: Expected::Anything,
-            person: None,
-            by: Actor::system(),
-        };
-        engine.workflows().apply(request).await.with_context(|| format!("the demo's workflow `{name}`"))?;
+    for file in FILES {
+        apply_file(engine, tenant, file).await?;
+    }
+    Ok(())
+}
+
+async fn apply_file(engine: &Engine, tenant: TenantId, (name, file, source): DemoFile) -> anyhow::Result<()> {
+    let request = ApplyWorkflow {
+        tenant,
+        file: file.into(),
+        source: source.into(),
+        name: Some(name.into()),
+        expected: Expected::Anything,
+        person: None,
+        by: Actor::system(),
+    };
+    engine.workflows().apply(request).await.with_context(|| format!("the demo's workflow `{name}`"))?;
+    Ok(())
+}
+
+/// The shelves are counted by a schedule, and when the warehouse tells that something has moved. Its address is made if it is
+/// not there, with a first delivery; its secret is told to nobody: who wants to send more gives it another one.
+async fn count_the_shelves(engine: &Engine, tenant: TenantId) -> anyhow::Result<()> {
+    apply_file(engine, tenant, STOCK).await?;
+    let webhooks = engine.webhooks();
+    let new = NewInbound {
+        name: WAREHOUSE.to_owned(),
+        source: Source::Standard,
+        header: None,
+        secondary: false,
+        secret: None,
+    };
+    match webhooks.inbound(tenant, WAREHOUSE).await {
+        Ok(_) => return Ok(()),
+        Err(EngineError::UnknownEndpoint { .. }) => {}
+        Err(error) => return Err(error.into()),
+    }
+    let (row, secret) = webhooks.draft_inbound(tenant, new, None).await?;
+    let endpoint = row.id;
+    match webhooks.add_inbound(row, &Actor::system(), None).await {
+        Ok(()) => {}
+        // Another server on the same database was first, and has sent it.
+        Err(EngineError::NameTaken { .. }) => return Ok(()),
+        Err(error) => return Err(error.into()),
+    }
+    let Some(key) = secret.as_deref().and_then(standard::key_of_secret) else { return Ok(()) };
+    let body = serde_json::to_vec(&serde_json::json!({ "type": "stock.moved", "warehouse": "south" }))?;
+    let (id, at) = (format!("msg_{endpoint}"), engine.now());
+    let headers = [
+        (standard::ID, id.clone()),
+        (standard::TIMESTAMP, (at.0 / 1_000).to_string()),
+        (standard::SIGNATURE, standard::sign(&[key], &id, at, &body)),
+    ];
+    let headers = headers.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
+    if let Err(error) = webhooks.receive(InboundRequest { endpoint, headers, body }).await {
+        tracing::warn!(%error, "the demo's warehouse was not heard");
     }
     Ok(())
 }
@@ -127,6 +182,11 @@ pub fn tasks() -> Tasks {
             moment(200).await;
             Ok(())
         })
+        .task("demo.count", move |ctx: TaskContext, asked: serde_json::Value| async move {
+            moment(700).await;
+            let parcels = 100 + crc(&format!("{}{asked}", ctx.run())) % 900;
+            Ok(serde_json::json!({ "parcels": parcels }))
+        })
         .task("demo.tell", move |_ctx: TaskContext, order: Order| async move {
             moment(300).await;
             Ok(serde_json::json!({ "told": order.order }))
@@ -140,6 +200,11 @@ fn crc(text: &str) -> u32 {
 
 /// Places an order every few seconds, and sends the carrier to those that are packed.
 pub async fn drive(engine: Engine, tenant: TenantId, stop: CancellationToken) -> anyhow::Result<()> {
+    if let Err(error) = count_the_shelves(&engine, tenant).await
+        && !stop.is_cancelled()
+    {
+        tracing::warn!(%error, "the demo's shelves are not counted");
+    }
     let first = engine.now().0 / 1_000 % 100_000;
     for number in 0_i64.. {
         let order = format!("order-{}", first + number);

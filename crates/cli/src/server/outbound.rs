@@ -2,9 +2,10 @@
 
 use std::path::PathBuf;
 
-use anyhow::Context as _;
 use clap::Args;
 use interlock_outbound::{Outbound, OutboundOptions, Range};
+
+use crate::client::trust;
 
 #[derive(Args)]
 #[expect(clippy::struct_field_names, reason = "they are the names of the flags")]
@@ -23,10 +24,7 @@ pub struct OutboundArgs {
 impl OutboundArgs {
     /// The one client for all calls to the outside.
     pub fn client(&self) -> anyhow::Result<Outbound> {
-        let roots = self
-            .outbound_ca_file
-            .iter()
-            .map(|path| std::fs::read(path).with_context(|| format!("cannot read {}", path.display())));
+        let roots = self.outbound_ca_file.iter().map(|path| trust::read(path));
         Ok(Outbound::new(OutboundOptions {
             open: self.outbound_open.clone(),
             closed: self.outbound_deny.clone(),

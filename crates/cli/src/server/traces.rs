@@ -5,6 +5,8 @@ use interlock_core::time::Millis;
 use interlock_engine::traces::{TraceEndpoint, TraceOptions};
 use interlock_outbound::{Outbound, OutboundOptions, Range};
 
+use crate::client::trust;
+
 /// How long spans are gathered before they are sent.
 const SEND_EVERY: Millis = Millis(1_000);
 
@@ -40,7 +42,7 @@ impl TraceArgs {
         let endpoint = TraceEndpoint::new(url, &headers)?;
         // Whoever runs the server has named this one address: a collector beside the server is the usual place.
         let open = vec![Range::v4([0, 0, 0, 0], 0), Range::v6(0, 0, 0, 0)];
-        let roots_pem = self.traces_ca_file.iter().map(|path| read(path)).collect::<anyhow::Result<_>>()?;
+        let roots_pem = self.traces_ca_file.iter().map(|path| trust::read(path)).collect::<anyhow::Result<_>>()?;
         let client = Outbound::new(OutboundOptions { open, roots_pem, ..OutboundOptions::default() })?;
         Ok(Some(TraceOptions { endpoint, client, send_every: SEND_EVERY }))
     }

@@ -60,7 +60,13 @@ impl Client {
     }
 
     /// Sends until the server answers with something that is not its own trouble.
-    pub async fn insist(&self, method: Method, path: &str, body: Option<&Value>, key: Option<&str>) -> (u16, Value) {
+    pub async fn with_retries(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<&Value>,
+        key: Option<&str>,
+    ) -> (u16, Value) {
         for attempt in 0.. {
             if let Some((status, answer)) = self.send(method.clone(), path, body, key).await
                 && status < 500
@@ -98,32 +104,32 @@ impl Client {
 
     /// Waits until the server answers.
     pub async fn answers(&self) {
-        let (status, answer) = self.insist(Method::GET, "/me", None, None).await;
+        let (status, answer) = self.with_retries(Method::GET, "/me", None, None).await;
         assert_eq!(status, 200, "{answer}");
     }
 
     pub async fn start(&self, plan: &Value, key: &str) -> String {
         let body = json!({ "plan": plan, "inputs": { "key": key } });
-        let (status, answer) = self.insist(Method::POST, "/runs", Some(&body), Some(key)).await;
+        let (status, answer) = self.with_retries(Method::POST, "/runs", Some(&body), Some(key)).await;
         assert!(status == 201 || status == 200, "{status}: {answer}");
         answer["run_id"].as_str().unwrap_or_else(|| panic!("{answer}")).to_owned()
     }
 
     pub async fn run(&self, run: &str) -> Value {
-        let (status, answer) = self.insist(Method::GET, &format!("/runs/{run}"), None, None).await;
+        let (status, answer) = self.with_retries(Method::GET, &format!("/runs/{run}"), None, None).await;
         assert_eq!(status, 200, "{answer}");
         answer
     }
 
     pub async fn steps(&self, run: &str) -> Vec<Value> {
-        let (status, answer) = self.insist(Method::GET, &format!("/runs/{run}/steps"), None, None).await;
+        let (status, answer) = self.with_retries(Method::GET, &format!("/runs/{run}/steps"), None, None).await;
         assert_eq!(status, 200, "{answer}");
         answer["steps"].as_array().unwrap_or_else(|| panic!("{answer}")).clone()
     }
 
     /// Something that an operator wants of a run. What does not fit any more, after a lost answer too, is refused.
     pub async fn tell(&self, run: &str, verb: &str, body: Value) -> u16 {
-        self.insist(Method::POST, &format!("/runs/{run}/{verb}"), Some(&body), None).await.0
+        self.with_retries(Method::POST, &format!("/runs/{run}/{verb}"), Some(&body), None).await.0
     }
 
     /// Tells the server what became of an effect in doubt. A repeat after a lost answer is refused, which is fine.
@@ -134,16 +140,16 @@ impl Client {
 
     /// The caller's tenant gets a limit on steps that run at the same time.
     pub async fn limit_own_tenant(&self, max_concurrency: u32) {
-        let (_, me) = self.insist(Method::GET, "/me", None, None).await;
+        let (_, me) = self.with_retries(Method::GET, "/me", None, None).await;
         let path = format!("/tenants/{}", me["tenant"].as_str().unwrap());
         let body = json!({ "max_concurrency": max_concurrency });
-        let (status, answer) = self.insist(Method::PATCH, &path, Some(&body), None).await;
+        let (status, answer) = self.with_retries(Method::PATCH, &path, Some(&body), None).await;
         assert_eq!(status, 200, "{answer}");
     }
 
     /// A client of a new tenant's first admin.
     pub async fn new_tenant(&self, name: &str) -> Self {
-        let (status, answer) = self.insist(Method::POST, "/tenants", Some(&json!({ "name": name })), None).await;
+        let (status, answer) = self.with_retries(Method::POST, "/tenants", Some(&json!({ "name": name })), None).await;
         assert!(status == 200 || status == 201, "{status}: {answer}");
         self.as_bearer(answer["admin_key"].as_str().unwrap())
     }
@@ -152,10 +158,10 @@ impl Client {
     pub async fn new_person(&self, name: &str) -> Self {
         let password = "correct horse battery";
         let person = json!({ "name": name, "roles": ["approver", "operator"], "password": password });
-        let (status, answer) = self.insist(Method::POST, "/users", Some(&person), None).await;
+        let (status, answer) = self.with_retries(Method::POST, "/users", Some(&person), None).await;
         assert!(status == 200 || status == 201, "{status}: {answer}");
         let login = json!({ "by": "password", "name": name, "password": password });
-        let (status, answer) = self.insist(Method::POST, "/auth/token", Some(&login), None).await;
+        let (status, answer) = self.with_retries(Method::POST, "/auth/token", Some(&login), None).await;
         assert_eq!(status, 200, "{answer}");
         self.as_bearer(answer["token"].as_str().unwrap())
     }

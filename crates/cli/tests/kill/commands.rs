@@ -48,7 +48,8 @@ async fn no_command_runs_twice_without_a_reason() {
     let mut runs = Vec::new();
     for number in 0..number("INTERLOCK_COMMANDS", 40) / COMMANDS_PER_RUN {
         let body = json!({ "workflow": "ledger-commands", "inputs": {} });
-        let (status, answer) = client.insist(Method::POST, "/runs", Some(&body), Some(&format!("run-{number}"))).await;
+        let (status, answer) =
+            client.with_retries(Method::POST, "/runs", Some(&body), Some(&format!("run-{number}"))).await;
         assert!(status == 200 || status == 201, "{status}: {answer}");
         runs.push(answer["run_id"].as_str().unwrap().to_owned());
     }

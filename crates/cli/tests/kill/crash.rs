@@ -283,13 +283,14 @@ async fn start(client: &Client, workflow: &str) -> String {
     static STARTED: AtomicU64 = AtomicU64::new(0);
     let key = format!("crash-{}", STARTED.fetch_add(1, Ordering::Relaxed));
     let (body, key) = (json!({ "workflow": workflow }), Some(key.as_str()));
-    let (status, answer) = client.insist(Method::POST, "/runs", Some(&body), key).await;
+    let (status, answer) = client.with_retries(Method::POST, "/runs", Some(&body), key).await;
     assert!(status == 201 || status == 200, "{answer}");
     answer["run_id"].as_str().unwrap().to_owned()
 }
 
 async fn apply(client: &Client, source: &str) {
-    let (status, answer) = client.insist(Method::POST, "/workflows", Some(&json!({ "source": source })), None).await;
+    let (status, answer) =
+        client.with_retries(Method::POST, "/workflows", Some(&json!({ "source": source })), None).await;
     assert!(status == 200 || status == 201, "{answer}");
 }
 
@@ -327,7 +328,7 @@ async fn crash_everywhere(name: &str, store: &str) {
         let (case, queue) = (of_server[round % of_server.len()], round % WORKERS);
         scene.round(&client, "server", &mut server, case, queue).await;
     }
-    let shown: Value = client.insist(Method::GET, "/runs?limit=500&state=failed", None, None).await.1;
+    let shown: Value = client.with_retries(Method::GET, "/runs?limit=500&state=failed", None, None).await.1;
     assert_eq!(shown["runs"].as_array().unwrap().len(), 0, "{shown}");
     println!("{worker_rounds} workers and {} servers died at {} failpoints", share(&of_server), Failpoint::ALL.len());
     drop((workers, server));

@@ -67,7 +67,7 @@ async fn longest_gap(client: &Client, stop: &AtomicBool) -> Duration {
     let body = json!({ "plan": plan("quick"), "inputs": {} });
     let (mut last, mut longest) = (Instant::now(), Duration::ZERO);
     while !stop.load(Ordering::Relaxed) {
-        let (status, answer) = client.insist(Method::POST, "/runs", Some(&body), None).await;
+        let (status, answer) = client.with_retries(Method::POST, "/runs", Some(&body), None).await;
         assert_eq!(status, 201, "{answer}");
         longest = longest.max(last.elapsed());
         last = Instant::now();

@@ -143,7 +143,7 @@ impl Operators<'_> {
     async fn signal(&self, run: &str) -> bool {
         let (path, key) = (format!("/runs/{run}/signals"), format!("signal-{run}"));
         let body = json!({ "type": "go" });
-        let (status, answer) = self.client.insist(Method::POST, &path, Some(&body), Some(&key)).await;
+        let (status, answer) = self.client.with_retries(Method::POST, &path, Some(&body), Some(&key)).await;
         // The first request may still be worked on.
         assert!(matches!(status, 200..=202 | 409), "{status}: {answer}");
         status < 202
@@ -157,7 +157,7 @@ impl Operators<'_> {
             return;
         }
         let (path, key) = (format!("/runs/{canceled}/retry"), format!("successor-{canceled}"));
-        let (status, answer) = self.client.insist(Method::POST, &path, Some(&json!({})), Some(&key)).await;
+        let (status, answer) = self.client.with_retries(Method::POST, &path, Some(&json!({})), Some(&key)).await;
         match status {
             200 | 201 => {
                 answer["run_id"].as_str().unwrap().clone_into(&mut self.runs[index].id);
@@ -172,7 +172,8 @@ impl Operators<'_> {
     /// Whether unsafe effects of an ended run are still in doubt. Those that the ledger has are settled at once, of the
     /// others the server believes only later that they did not happen.
     async fn leaves_doubts(&self, run: &str) -> bool {
-        let (status, answer) = self.client.insist(Method::GET, &format!("/runs/{run}/receipts"), None, None).await;
+        let (status, answer) =
+            self.client.with_retries(Method::GET, &format!("/runs/{run}/receipts"), None, None).await;
         assert_eq!(status, 200, "{answer}");
         let receipts = answer["receipts"].as_array().unwrap().iter();
         let mut doubts = receipts.filter(|receipt| receipt["effect"] == "unsafe" && receipt["outcome_at"].is_null());

@@ -313,6 +313,7 @@ pub(super) fn request(draft: &mut Draft<'_>, gate: &Gate, purpose: Purpose, reas
         action: None,
         excludes_author: false,
         forbids_self: false,
+        tier: None,
         and_from: Vec::new(),
     }
 }

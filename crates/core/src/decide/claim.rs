@@ -68,7 +68,7 @@ pub(super) fn claim_with_intent(
     effect::intent_of_claim(draft, receipt, grant)
 }
 
-/// Claims a step to which people have agreed, and which is still allowed: on their word, or without it by now.
+/// Claims a step that was judged once more: it is still allowed, on people's word or without it.
 pub(super) fn claim_with_grant(
     draft: &mut Draft<'_>,
     session: SessionId,
@@ -78,6 +78,7 @@ pub(super) fn claim_with_grant(
     if !grant.covers_step(position, &draft.input(position, draft.step(position).input.as_ref())) {
         return Err(Rejection::NotGranted { run: draft.run.id, step: position });
     }
+    draft.record_decision(grant.action(), grant.ruling());
     draft.drop_lapsed(position);
     if names_effects { hand_out(draft, session) } else { claim(draft, session) }
 }

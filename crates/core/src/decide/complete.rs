@@ -38,7 +38,7 @@ pub fn is_recorded(run: &Run, position: u32, attempt: u32) -> bool {
 pub(super) fn ended_by_us(error: &StepError) -> bool {
     matches!(error.class, ErrorClass::LeaseExpired | ErrorClass::Denied)
         || error.code == "STEP_TIMEOUT"
-        || error.code.starts_with(lost::OURS)
+        || error.code.starts_with(lost::RUN_CODES)
         || (error.code.starts_with(RESOLVED) && !is_planted(Bug::ReportAfterResolveTaken))
 }
 

@@ -55,8 +55,8 @@ fn terms_of(approval: &Approval) -> Terms {
         escalate_after: None,
         expires_after: None,
     };
-    let Approval { and_from, excludes_author, forbids_self, .. } = approval.clone();
-    Terms { gate, and_from, excludes_author, forbids_self }
+    let Approval { and_from, excludes_author, forbids_self, tier, .. } = approval.clone();
+    Terms { gate, and_from, excludes_author, forbids_self, tier }
 }
 
 /// Whose approval the current step of a run needs to be skipped; `None` where no open or refused approval guards it.

@@ -14,7 +14,7 @@ use crate::state::{Control, Reason, StepState};
 use crate::time::Millis;
 
 /// What the codes of errors begin with that end an attempt over its worker's head.
-pub(super) const OURS: &str = "RUN_";
+pub(super) const RUN_CODES: &str = "RUN_";
 
 /// The worker's session has died. By effect class: doubt where an unsafe effect may have happened, else another
 /// try, charged to the budget.
@@ -140,7 +140,7 @@ pub(super) fn unknown_task(draft: &mut Draft<'_>, position: u32, attempt: u32) -
 
 /// The error under a code of ours: the worker's own report comes too late, and must not be taken for recorded.
 fn ours(reason: Reason, error: StepError) -> StepError {
-    let code = format!("{OURS}{}", reason.as_str().to_uppercase());
+    let code = format!("{RUN_CODES}{}", reason.as_str().to_uppercase());
     let message = if error.code == code { error.message } else { format!("{}: {}", error.code, error.message) };
     StepError::new(error.class, &code, message)
 }

@@ -25,6 +25,8 @@ pub struct Action {
     pub reversible: bool,
     /// How, by its hash: whoever agrees to an action agrees to its undoing.
     pub undoing: Option<HashHex>,
+    /// An effect of a running step, and not the step itself.
+    pub is_effect: bool,
 }
 
 impl Action {
@@ -40,10 +42,11 @@ impl Action {
         same && self.step == step && self.input == *input && self.effect == spec.effect_class()
     }
 
-    /// One effect of a step that is running. What the workflow says of the step can only be tightened; a step that acts
-    /// may read as well.
-    pub fn of_effect(spec: &StepSpec, step: u32, operation: String, request: Json, effect: EffectClass) -> Self {
-        Self::new(spec, step, operation, request, tightened(spec, effect))
+    /// One effect of a step that is running, by the name that its worker gives it. What the workflow says of the step can only
+    /// be tightened; a step that acts may read as well.
+    pub fn of_effect(spec: &StepSpec, step: u32, named: String, request: Json, effect: EffectClass) -> Self {
+        let action = Self::new(spec, step, operation_of_effect(spec, named), request, tightened(spec, effect));
+        Self { is_effect: true, ..action }
     }
 
     fn new(spec: &StepSpec, step: u32, operation: String, input: Json, effect: EffectClass) -> Self {
@@ -57,6 +60,7 @@ impl Action {
             destructive: spec.rules.destructive,
             reversible: spec.rollback.is_some(),
             undoing: spec.rollback.as_ref().and_then(|rollback| canonical_hash(rollback).ok()).map(HashHex),
+            is_effect: false,
         }
     }
 }
@@ -88,7 +92,9 @@ impl Action {
 
     /// What people approve is this very action and no other.
     pub fn digest(&self) -> Hash {
-        let Self { step, kind, operation, input, effect, blast_radius, destructive, reversible, undoing } = self;
+        // The one effect of a step that does nothing else is what was agreed to with the step.
+        let Self { step, kind, operation, input, effect, blast_radius, destructive, reversible, undoing, is_effect: _ } =
+            self;
         let text = serde_json::json!({
             "step": step,
             "kind": kind,
@@ -119,6 +125,24 @@ fn operation(spec: &StepSpec) -> Option<Cow<'_, str>> {
     })
 }
 
+/// What an effect of a running step does. The own code of a task says so itself; a program is the task, and a step of any other
+/// kind performs what its workflow says, whatever its worker calls that: rules see the same words before and at the effect.
+fn operation_of_effect(spec: &StepSpec, named: String) -> String {
+    match &spec.work {
+        Work::Task { handler, .. } | Work::Rollback { by: Undo::Handler(handler), .. }
+            if named != effect_of_program(handler) =>
+        {
+            named
+        }
+        _ => operation(spec).map_or(named, Cow::into_owned),
+    }
+}
+
+/// How a worker calls the one effect of a task that is a program.
+pub fn effect_of_program(task: &str) -> String {
+    format!("exec:{task}")
+}
+
 /// The class that an effect of a step has, whatever its worker says.
 pub(crate) fn tightened(spec: &StepSpec, effect: EffectClass) -> EffectClass {
     match spec.effect {
@@ -133,6 +157,19 @@ mod tests {
 
     fn step(effect: Option<EffectClass>) -> StepSpec {
         StepSpec { effect, ..StepSpec::task("a", "pay") }
+    }
+
+    #[test]
+    fn an_effect_is_what_the_step_does_unless_a_task_says_more() {
+        let of = |spec: &StepSpec, named: &str| {
+            Action::of_effect(spec, 0, named.to_owned(), Json::null(), EffectClass::Keyed).operation
+        };
+        let task = step(Some(EffectClass::Keyed));
+        assert_eq!(of(&task, "card:charge"), "card:charge");
+        assert_eq!(of(&task, &effect_of_program("pay")), "pay");
+        assert_eq!(of(&task, &effect_of_program("other")), "exec:other");
+        let command = Work::Command { argv: vec!["psql".into()], env: std::collections::BTreeMap::default() };
+        assert_eq!(of(&StepSpec::new("c", command), "command:other"), "psql");
     }
 
     #[test]

@@ -4,4 +4,3 @@ pub mod action;
 pub mod judge;
 pub mod modes;
 pub mod stricter;
-pub mod tier;

@@ -6,6 +6,7 @@ mod given;
 pub mod retry;
 pub mod rules;
 mod step_fields;
+pub mod tier;
 
 pub use command::{
     BoundCommand, EFFECTS, WORKDIR, WORKDIR_PROFILES, bound_command, command_capability, control_capability,

@@ -12,7 +12,8 @@ use crate::ids::ApprovalId;
 use crate::json::Json;
 use crate::limits;
 use crate::machine::approval::{ApprovalEvent, next};
-use crate::plan::{Gate, OnDenial};
+use crate::plan::tier::Tier;
+use crate::plan::{Gate, OnDenial, Plan, Work};
 use crate::rejection::Rejection;
 use crate::run::card::ActionCard;
 use crate::run::{Agreed, Foreseen};
@@ -86,6 +87,9 @@ pub struct Approval {
     pub forbids_self: bool,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub and_from: Vec<Others>,
+    /// How much it lets happen, as the policy said that asked for it; see [`Approval::tier_in`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tier: Option<Tier>,
 }
 
 /// Terms that an approval has met. What demands more than they did is asked for anew.
@@ -157,6 +161,8 @@ pub struct Terms {
     pub excludes_author: bool,
     /// Nobody approves what they started, whatever the tenant says.
     pub forbids_self: bool,
+    /// How much is let happen, in the policy's words.
+    pub tier: Option<Tier>,
 }
 
 impl Terms {
@@ -182,13 +188,14 @@ impl Terms {
         self.and_from.extend(others.and_from.iter().cloned());
         self.excludes_author |= others.excludes_author;
         self.forbids_self |= others.forbids_self;
+        self.tier = self.tier.max(others.tier);
         self
     }
 }
 
 impl From<Gate> for Terms {
     fn from(gate: Gate) -> Self {
-        Self { gate, and_from: Vec::new(), excludes_author: false, forbids_self: false }
+        Self { gate, and_from: Vec::new(), excludes_author: false, forbids_self: false, tier: None }
     }
 }
 
@@ -263,7 +270,20 @@ impl Approval {
         }
         self.excludes_author = terms.excludes_author;
         self.forbids_self = terms.forbids_self;
+        self.tier = terms.tier;
         self
+    }
+
+    /// The tier of a question that is asked at `position`: what the policy has said where it asks, what stands behind it where
+    /// it is a gate of the workflow, and the higher one where it is both. Two keys are high.
+    pub fn tier_in(&self, plan: &Plan, position: u32) -> Tier {
+        let is_gate = plan.step(position).is_some_and(|step| matches!(step.work, Work::Approval(_)));
+        match self.tier {
+            _ if self.quorum > 1 || !self.and_from.is_empty() => Tier::High,
+            Some(tier) if is_gate => tier.max(plan.tier(position)),
+            Some(tier) => tier,
+            None => plan.tier(position),
+        }
     }
 
     /// The approval after this vote, with its new state. One person has one vote, and so have two of whom one has
@@ -340,6 +360,7 @@ impl Approval {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::plan::{BlastRadius, StepSpec};
 
     #[test]
     fn a_gate_does_not_weaken_what_a_policy_demands() {
@@ -386,5 +407,24 @@ mod tests {
         assert!(met(2, &[]).covers(&strict), "where two are asked, neither may anyway");
         let of_both = Met { and_from: vec![Others { quorum: 1, approvers: vec!["dba".into()] }], ..met(1, &["sre"]) };
         assert!(!of_both.covers(&strict), "it may have been one person of both groups");
+    }
+
+    #[test]
+    fn what_the_policy_asks_has_the_tier_that_it_names() {
+        let asked = |quorum: u32, tier: Option<Tier>| -> Approval {
+            serde_json::from_value(serde_json::json!({
+                "id": ApprovalId::from_bytes([1; 16]), "state": "requested", "quorum": quorum, "on_reject": "fail",
+                "on_expiry": "fail", "requested_at": 0, "expires_at": 1, "tier": tier,
+            }))
+            .unwrap()
+        };
+        let task = Plan::new("demo", vec![StepSpec::task("t", "t")]);
+        assert_eq!(asked(1, Some(Tier::Low)).tier_in(&task, 0), Tier::Low);
+        assert_eq!(asked(2, Some(Tier::Low)).tier_in(&task, 0), Tier::High, "two keys");
+        assert_eq!(asked(1, None).tier_in(&task, 0), Tier::High, "nobody has said");
+        let far = StepSpec { blast_radius: Some(BlastRadius::High), ..StepSpec::task("t", "t") };
+        let gate = Work::Approval(serde_json::from_value(serde_json::json!({})).unwrap());
+        let gated = Plan::new("demo", vec![StepSpec::new("gate", gate), far]);
+        assert_eq!(asked(1, Some(Tier::Low)).tier_in(&gated, 0), Tier::High, "what stands behind it counts");
     }
 }

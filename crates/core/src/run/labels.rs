@@ -17,6 +17,12 @@ pub fn check(labels: &BTreeMap<String, String>) -> Result<(), Rejection> {
         return Err(Rejection::InvalidInput { what });
     }
     for (name, value) in labels {
+        // What is taken from an input or a message is another system's text, and is kept as it came.
+        let is_written = !name.starts_with(INPUT_LABELS) && !name.starts_with(OWN_LABELS);
+        if name.contains(char::is_control) || is_written && value.contains(char::is_control) {
+            let what = format!("the label `{}` holds a control character, such as a line's end", name.escape_debug());
+            return Err(Rejection::InvalidInput { what });
+        }
         let (bytes, max) = (name.len().max(value.len()), limits::NAME_BYTES_MAX);
         if bytes > max {
             return Err(Rejection::TooLarge { what: "a label", bytes, max });
@@ -74,6 +80,9 @@ mod tests {
     fn what_a_start_refuses_is_refused() {
         check(&labels(&[("env", "prod")])).unwrap();
         check(&labels(&[("env", "a\0b")])).unwrap_err();
+        check(&labels(&[("env", "a\nb")])).unwrap_err();
+        check(&labels(&[("e\x1bnv", "a")])).unwrap_err();
+        check(&labels(&[("input.title", "a\nb")])).unwrap();
         check(&labels(&[(&"n".repeat(limits::NAME_BYTES_MAX + 1), "")])).unwrap_err();
         check(&(0..=limits::LABELS_MAX).map(|at| (at.to_string(), String::new())).collect()).unwrap_err();
         for name in ["interlock.state", "input.incident"] {

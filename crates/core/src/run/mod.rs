@@ -18,6 +18,7 @@ pub mod undoing;
 pub mod why;
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -131,6 +132,15 @@ pub struct Trigger {
     pub kind: String,
     #[serde(rename = "ref", default, skip_serializing_if = "Option::is_none")]
     pub reference: Option<String>,
+}
+
+impl fmt::Display for Trigger {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.reference {
+            Some(reference) => write!(f, "{} {reference}", self.kind),
+            None => f.write_str(&self.kind),
+        }
+    }
 }
 
 /// Where a run that continues a terminal one comes from.

@@ -218,6 +218,13 @@ impl Workers {
         let action = Action::of_effect(as_it_stood.spec(position), position, template, request, effect);
         let spec = as_it_stood.spec(position);
         let judge = self.0.judge_with(action.clone(), spec, as_it_stood, Some(worker)).await;
+        // The own code of a task calls its effects what it likes: rules about the task itself hold for each of them.
+        let whole = Action::of_step(spec, position, as_it_stood.input(position));
+        let is_other = |whole: &Action| action.effect != EffectClass::Read && whole.operation != action.operation;
+        let whole = match whole.filter(is_other) {
+            Some(whole) => Some(self.0.judge_with(whole, spec, as_it_stood, Some(worker)).await),
+            None => None,
+        };
         let answer = Mutex::new(EffectAnswer::Perform { receipt: receipt.id, key: receipt.key.clone() });
         let recorded = self.0.execute(
             tenant,
@@ -228,7 +235,12 @@ impl Workers {
                 if run.version != asked.version {
                     return Ok(ControlFlow::Break(false));
                 }
-                Ok(ControlFlow::Continue(match Judged::by(&judge, action.clone(), run).grant(run, self.0.now()) {
+                let (judged, now) = (Judged::by(&judge, action.clone(), run), self.0.now());
+                let leave = match &whole {
+                    Some(whole) => whole.judged(run).grant(run, now).and_then(|_| judged.grant(run, now)),
+                    None => judged.grant(run, now),
+                };
+                Ok(ControlFlow::Continue(match leave {
                     Ok(grant) => {
                         let (receipt, grant) = (Box::new(receipt.clone()), Box::new(grant));
                         Command::RecordIntent { position, attempt, receipt, grant, again, hold: hold.clone() }

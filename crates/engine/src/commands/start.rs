@@ -18,6 +18,7 @@ use interlock_core::time::Timestamp;
 use interlock_core::trace::TraceContext;
 use interlock_store::{Refusal, StartAnswer, SubmitError};
 use interlock_workflow::expression;
+use interlock_workflow::expression::budget::Budget;
 
 use crate::dispatch::workflow_limits::LimitedWorkflow;
 use crate::error::EngineError;
@@ -33,24 +34,26 @@ pub struct EncodedPlan {
 }
 
 impl EncodedPlan {
-    /// A plan that comes with a request instead of a workflow: what it says of itself only tightens what is known.
-    pub fn given(mut plan: Plan) -> Result<Arc<Self>, Rejection> {
+    /// A plan that comes with a request instead of a workflow: what it says of itself only tightens what is known. Its
+    /// expressions are read, which may take a while.
+    pub fn given(mut plan: Plan, budget: &Budget) -> Result<Arc<Self>, Rejection> {
         plan.check_given()?;
         interlock_workflow::given::tighten(&mut plan);
-        Self::new(plan)
-    }
-
-    /// Checks a plan, its expressions included.
-    pub fn new(plan: Plan) -> Result<Arc<Self>, Rejection> {
-        plan.validate()?;
         for step in &plan.steps {
             if let Some(source) = &step.condition {
-                expression::check(expression::pieces::unwrapped(source)).map_err(|error| Rejection::InvalidPlan {
+                let checked = expression::check(expression::pieces::unwrapped(source), budget);
+                checked.map_err(|error| Rejection::InvalidPlan {
                     workflow: plan.workflow.clone(),
                     what: format!("step `{}`: {}", step.key, error.message),
                 })?;
             }
         }
+        Self::new(plan)
+    }
+
+    /// Checks a plan whose expressions were checked where it was made.
+    pub fn new(plan: Plan) -> Result<Arc<Self>, Rejection> {
+        plan.validate()?;
         let (hash, text) = plan.encode();
         Ok(Arc::new(Self { plan: Arc::new(plan), hash, text }))
     }

@@ -15,7 +15,7 @@ use interlock_core::work::Skills;
 use super::session::SessionInfo;
 
 /// How long an offer stands once its poll was answered with work.
-const STANDS: Millis = Millis(20);
+const OFFER_KEPT: Millis = Millis(20);
 
 #[derive(Default)]
 pub struct Offers {
@@ -79,7 +79,7 @@ impl Offers {
     /// The poll was answered with work.
     pub fn answered(&mut self, session: SessionId, poll: u64, now: Timestamp) {
         if let Some(offer) = self.offers.get_mut(&session).filter(|offer| offer.poll == poll) {
-            offer.until = Some(now + STANDS);
+            offer.until = Some(now + OFFER_KEPT);
         }
     }
 
@@ -208,8 +208,8 @@ mod tests {
         let mut offers = offering(5);
         offers.answered(session(1), 1, NOW);
         offers.ended(session(1), 1);
-        assert!(take(&mut offers, "q", TENANT, Asked { now: NOW + Millis(STANDS.0 - 1), ..AT_ONCE }).is_some());
-        assert_eq!(take(&mut offers, "q", TENANT, Asked { now: NOW + STANDS, ..AT_ONCE }), None);
+        assert!(take(&mut offers, "q", TENANT, Asked { now: NOW + Millis(OFFER_KEPT.0 - 1), ..AT_ONCE }).is_some());
+        assert_eq!(take(&mut offers, "q", TENANT, Asked { now: NOW + OFFER_KEPT, ..AT_ONCE }), None);
         offers.make(session(2), 2, &SessionInfo::new(None, vec!["q".into()], 1, false), 1, 0);
         assert_eq!(
             take(&mut offers, "q", TENANT, AT_ONCE),

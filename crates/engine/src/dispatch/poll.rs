@@ -16,12 +16,13 @@ use interlock_core::governance::judge::Judged;
 use interlock_core::ids::{ReceiptId, SessionId};
 use interlock_core::json::Json;
 use interlock_core::keys::{EffectScope, effect_key};
+use interlock_core::plan::StepSpec;
 use interlock_core::planted::{Bug, is_planted};
 use interlock_core::rejection::Rejection;
 use interlock_core::run::Run;
 use interlock_core::run::change::Context;
 use interlock_core::run::receipt::{CLAIM_TEMPLATE, Receipt};
-use interlock_core::state::{EffectClass, ReceiptState};
+use interlock_core::state::{EffectClass, ReceiptState, StepKind};
 use interlock_core::time::Timestamp;
 use interlock_core::work::offer::RunOffer;
 use interlock_core::work::{Assignment, Skills};
@@ -263,8 +264,8 @@ impl Workers {
                 Some(unjudged) => {
                     let NotJudged { action, run } = *unjudged;
                     let spec = run.spec(run.position);
-                    // Who asks before each effect is judged with it; of others this is the last word.
-                    let worker = (!info.skills.names_effects).then_some(&*info.skills);
+                    // Who asks before the effect is judged with it; of others this is the last word.
+                    let worker = (!asks_before(&info.skills, spec)).then_some(&*info.skills);
                     judge = Some(self.0.judge_with(action, spec, &run, worker).await);
                 }
                 None => break claimed,
@@ -371,14 +372,19 @@ impl Workers {
     }
 }
 
-/// What is to be judged once more before a step is handed out. Either the claim is the effect, as far as anybody will know,
-/// because its worker names no effects: rules that came into force since the step became ready are heard before it goes. Or
-/// people have agreed to it: that may have lapsed, and other rules may be in force by now.
+/// What is to be judged once more before a step is handed out: rules that came into force since it became ready are heard
+/// before it goes, and what people have agreed to may have lapsed. Only a step whose one effect is judged when its worker asks
+/// for leave waits until then; of a task nobody knows whether it will ask.
 fn claimed_action(skills: &Skills, run: &Run) -> Option<Action> {
     let spec = run.spec(run.position);
     let is_agreed = run.notes.agreed.iter().any(|agreed| agreed.step == run.position);
-    if skills.names_effects && !is_agreed {
+    if asks_before(skills, spec) && !is_agreed {
         return None;
     }
     Action::of_step(spec, run.position, run.input(run.position))
+}
+
+/// Whether the worker surely asks for leave before it acts. A task may be a program, or code that names no effect.
+fn asks_before(skills: &Skills, spec: &StepSpec) -> bool {
+    skills.names_effects && matches!(spec.kind(), StepKind::Connector | StepKind::Model | StepKind::Command)
 }

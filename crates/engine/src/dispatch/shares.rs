@@ -15,7 +15,7 @@ const KNOWN_FOR: Millis = Millis(20);
 /// Below this part of its share a tenant is quiet,
 const QUIET_ONE_IN: u64 = 4;
 /// where so many places were taken lately.
-const MUCH: u64 = 200;
+const BUSY_FROM_PLACES: u64 = 200;
 /// One place in so many is kept.
 const KEPT_ONE_IN: usize = 16;
 /// A smaller session keeps none: one of its places would be too much of it.
@@ -96,7 +96,7 @@ impl Shares {
         };
         self.over = who(&|taken| taken.places * weights > places * taken.weight);
         let is_quiet = |taken: &TakenPlaces| taken.places * weights * QUIET_ONE_IN < places * taken.weight;
-        self.quiet = if places < MUCH { HashSet::new() } else { who(&is_quiet) };
+        self.quiet = if places < BUSY_FROM_PLACES { HashSet::new() } else { who(&is_quiet) };
     }
 }
 

@@ -25,7 +25,7 @@ pub(crate) async fn run(engine: Engine) {
                 () = engine.0.dispatch.rescan.notified() => break,
                 () = elsewhere(&mut remote) => {
                     engine.0.feed.publish_all();
-                    engine.0.seal.notify_one();
+                    engine.0.wake_sealer.notify_one();
                     engine.0.timers.look();
                     engine.0.dispatch.nudge(engine.now());
                     break;

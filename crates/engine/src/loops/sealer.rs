@@ -17,14 +17,14 @@ const LOOKS_FOR_OTHERS: u32 = 5;
 
 pub(crate) async fn run(engine: Engine) {
     // What a crash left unsealed comes first.
-    engine.0.seal.notify_one();
+    engine.0.wake_sealer.notify_one();
     let mut seen = 0;
     let mut idle_looks = 0;
     loop {
         tokio::select! {
             biased;
             () = engine.0.stopping.cancelled() => return,
-            () = engine.0.seal.notified() => {}
+            () = engine.0.wake_sealer.notified() => {}
             () = tokio::time::sleep(LOOK_EVERY) => {
                 idle_looks += 1;
                 let others = engine.0.store.is_shared() && idle_looks >= LOOKS_FOR_OTHERS;
@@ -49,7 +49,7 @@ pub(crate) async fn run(engine: Engine) {
                 }
                 Err(error) => {
                     engine.noted::<()>("sealer", Err(error));
-                    engine.0.seal.notify_one();
+                    engine.0.wake_sealer.notify_one();
                     break;
                 }
             }

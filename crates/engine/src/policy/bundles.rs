@@ -200,9 +200,14 @@ impl Policies {
         serde_json::from_str(&row.files).map_err(unreadable)
     }
 
-    /// Runs the tests of files that are no version yet.
+    /// Runs the tests of files that are no version yet. What could not become one has none that mean anything.
     pub async fn test(&self, tenant: TenantId, files: BTreeMap<String, String>) -> Result<Vec<RuleTest>, EngineError> {
-        let run = move |budget: &Budget| tested(&BundleSources::of_files(files)?, budget);
+        let run = move |budget: &Budget| {
+            let sources = BundleSources::of_files(files)?;
+            let tests = tested(&sources, budget)?;
+            Bundle::load(sources)?;
+            Ok(tests)
+        };
         self.0.evaluate_tests(tenant, run).await?.map_err(|error| invalid(problems(&error)))
     }
 

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use interlock_core::governance::action::Action;
-use interlock_core::governance::judge::{Decision, Judge, Ruling};
+use interlock_core::governance::judge::{Decision, Judge, Judged, Ruling};
 use interlock_core::json::Json;
 use interlock_core::plan::{Plan, StepSpec};
 use interlock_core::run::Run;
@@ -35,6 +35,11 @@ impl Foregone {
 
     pub const fn decision(&self) -> &Decision {
         &self.ruling.decision
+    }
+
+    /// The action that it is about, with the decision on it.
+    pub fn judged(&self, run: &Run) -> Judged {
+        Judged::by(self, self.action.clone(), run)
     }
 
     pub fn is_for(&self, action: &Action, run: &Run) -> bool {

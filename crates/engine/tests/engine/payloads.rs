@@ -10,7 +10,7 @@ use interlock_core::json::{Hash, Json};
 use interlock_core::plan::retry::{ErrorClass, StepError};
 use interlock_core::plan::{Accept, OnFailure, RollbackCondition, RollbackSpec, StepSpec, Undo, WaitFor, Work};
 use interlock_core::run::change::Context;
-use interlock_core::state::{RunState, StepState};
+use interlock_core::state::{EffectClass, RunState, StepState};
 use interlock_core::time::Millis;
 use interlock_core::work::ReportedOutcome;
 use interlock_engine::commands::signal::SignalRequest;
@@ -107,10 +107,13 @@ on_both! {
         let folder = Folder::new();
         let mut engine = engine_with(database, folder.options()).await;
         let tenant = tenant(&engine, |_| {}).await;
-        let once = plan(vec![StepSpec::task("only", "t")]);
+        // What changes something is judged first, and nobody can judge what cannot be read: that run stops.
+        let reads = StepSpec { effect: Some(EffectClass::Read), ..StepSpec::task("only", "t") };
+        let (once, changes) = (plan(vec![reads]), plan(vec![StepSpec::task("only", "t")]));
         for (letter, code) in [("a", "PAYLOAD_ALTERED"), ("m", "PAYLOAD_MISSING")] {
             let before = folder.objects();
             let run = engine.runs().start(start(tenant, &once, &long(letter))).await.unwrap().run;
+            let judged = engine.runs().start(start(tenant, &changes, &long(letter))).await.unwrap().run;
             let object = folder.objects().into_iter().find(|path| !before.contains(path)).unwrap();
             if letter == "a" {
                 std::fs::write(&object, long("b")).unwrap();
@@ -120,10 +123,13 @@ on_both! {
             // What an engine has in memory it need not read.
             stop(engine).await;
             engine = engine_with(database, folder.options()).await;
-            let session = engine.workers().register(hello(1)).await.unwrap().session;
-            let polled = engine.workers().poll(session, 1, Duration::from_millis(500)).await.unwrap();
-            assert!(polled.is_empty(), "nobody is handed a reference: {polled:?}");
+            let session = engine.workers().register(hello(2)).await.unwrap().session;
+            for _ in 0..2 {
+                let polled = engine.workers().poll(session, 2, Duration::from_millis(500)).await.unwrap();
+                assert!(polled.is_empty(), "nobody is handed a reference: {polled:?}");
+            }
             assert_eq!(ends(&engine, tenant, run).await, RunState::Failed);
+            reaches(&engine, tenant, judged, RunState::Paused).await;
             let step = engine.store().steps(tenant, run).await.unwrap().remove(0);
             assert_eq!(step.state, StepState::Failed);
             assert!(step.error.unwrap().as_str().contains(code), "{code}");

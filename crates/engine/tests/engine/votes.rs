@@ -213,7 +213,7 @@ mod sqlite {
 
 mod postgres {
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-    async fn random_races_of_votes_have_one_outcome_each() {
+    async fn thousands_of_random_races_of_votes_have_one_outcome_each() {
         super::random_races(&super::Database::postgres().await.url, super::ROUNDS / 2).await;
     }
 }

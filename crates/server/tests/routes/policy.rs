@@ -107,23 +107,73 @@ async fn the_rollback_of_a_read_step_is_judged_for_itself() {
     api.end().await;
 }
 
-/// Rules that come into force are heard before a step is handed to a worker that will not ask again.
+/// Rules that come into force are heard before a step is handed to a worker: one that will not ask again, and one that asks
+/// before some of its effects, for nobody knows whether this is one of them.
 #[tokio::test(start_paused = true)]
 async fn a_step_that_nobody_has_taken_yet_is_held_against_new_rules() {
     let api = Api::new().await;
-    let forbidden = json!([{ "key": "a", "kind": "task", "handler": "forbidden" }]);
-    let run = api.start(forbidden).await;
-    assert_eq!(api.get(&format!("/runs/{run}")).await.ok()["state"], "pending");
+    let forbidden = |effect: &str| json!([{ "key": "a", "kind": "task", "handler": "forbidden", "effect": effect }]);
+    let mut runs = Vec::new();
+    for effect in ["idempotent", "keyed", "unsafe"] {
+        runs.extend([api.start(forbidden(effect)).await, api.start(forbidden(effect)).await]);
+    }
     put_in_force(&api, BY_NAME).await;
-    let session = api.register().await;
-    let polled = api.post("/agent/poll", json!({ "session": session, "max": 1, "wait_ms": 100 })).await.ok();
-    assert_eq!(polled["assignments"], json!([]));
-    let ended = api.get(&format!("/runs/{run}")).await.ok();
-    assert_eq!((&ended["state"], &ended["reason"]), (&json!("failed"), &json!("policy_denied")), "{ended}");
+    for session in [api.register().await, api.register_naming_effects().await] {
+        for _ in 0..3 {
+            let polled = api.post("/agent/poll", json!({ "session": session, "max": 1, "wait_ms": 100 })).await.ok();
+            assert_eq!(polled["assignments"], json!([]));
+        }
+    }
+    for run in runs {
+        let ended = api.get(&format!("/runs/{run}")).await.ok();
+        assert_eq!((&ended["state"], &ended["reason"]), (&json!("failed"), &json!("policy_denied")), "{ended}");
+    }
     api.end().await;
 }
 
-/// A worker that acts is a fact for the rules, when it asks before its effect.
+/// A task's own code calls its effects what it likes. What rules say of the task holds for them, also rules that came into force
+/// after it was handed out; and a program is its task, whatever the worker calls its effect.
+#[tokio::test(start_paused = true)]
+async fn an_effect_is_held_against_rules_about_its_task() {
+    const ONLY_KNOWN: &str = r#"package interlock
+
+deny contains {"rule": "only_known", "text": "it is not on the list"} if {
+	input.workflow.name == "w" # the shipped tests have others
+	not input.action.operation in {"forbidden", "drop"}
+}
+"#;
+    let api = Api::new().await;
+    let session = api.register_naming_effects().await;
+    let taken = |handler: &'static str| {
+        let (api, session) = (&api, &session);
+        async move {
+            let step = json!([{ "key": "a", "kind": "task", "handler": handler, "effect": "unsafe" }]);
+            let plan = json!({ "workflow": "w", "version": 1, "steps": step });
+            let run = api.post("/runs", json!({ "plan": plan })).await.text("run_id");
+            (run, api.poll(session).await)
+        }
+    };
+    let asks = |assignment: Value, template: &'static str| {
+        let (api, session) = (&api, &session);
+        async move {
+            let mut intent = crate::set_up::intent(&assignment, 0, "unsafe");
+            intent["template"] = json!(template);
+            api.post(&format!("/agent/{session}/effects"), intent).await.ok()["answer"].clone()
+        }
+    };
+    let ((run, charges), (_, programs)) = (taken("forbidden").await, taken("forbidden").await);
+    put_in_force(&api, BY_NAME).await;
+    assert_eq!(asks(charges, "card:charge").await, "denied", "the task is forbidden by now");
+    assert_eq!(api.get(&format!("/runs/{run}")).await.ok()["reason"], "policy_denied");
+    assert_eq!(asks(programs, "exec:forbidden").await, "denied");
+    put_in_force(&api, ONLY_KNOWN).await;
+    let ((_, charges), (_, programs)) = (taken("drop").await, taken("drop").await);
+    assert_eq!(asks(charges, "card:charge").await, "denied", "the effect has a name of its own");
+    assert_eq!(asks(programs, "exec:drop").await, "perform", "a program is its task");
+    api.end().await;
+}
+
+/// A worker that is about to act is a fact for the rules.
 #[tokio::test(start_paused = true)]
 async fn rules_know_the_worker_that_is_about_to_act() {
     const BY_WORKER: &str = r#"package interlock
@@ -138,10 +188,9 @@ deny contains {"rule": "by_worker", "text": "it has no certificate"} if {
     put_in_force(&api, BY_WORKER).await;
     let run = api.start(json!([task("a")])).await;
     let session = api.register_naming_effects().await;
-    let assignment = api.poll(&session).await;
-    let intent = crate::set_up::intent(&assignment, 0, "keyed");
-    let answer = api.post(&format!("/agent/{session}/effects"), intent).await.ok();
-    assert_eq!(answer["answer"], "denied", "{answer}");
+    let polled = api.post("/agent/poll", json!({ "session": session, "max": 1, "wait_ms": 100 })).await.ok();
+    assert_eq!(polled["assignments"], json!([]));
+    assert_eq!(api.get(&format!("/runs/{run}")).await.ok()["reason"], "policy_denied");
     let decided = api.get(&format!("/runs/{run}/decisions")).await.ok();
     let last = decided["decisions"].as_array().unwrap().last().unwrap().clone();
     assert_eq!(last["input"]["worker"]["environments"], json!(["*"]), "{last}");
@@ -373,6 +422,10 @@ async fn the_tests_of_a_policy_are_told_one_by_one() {
     assert_eq!(*wrong, expected);
     files["own_test.rego"] = json!("package own_test\n\ntest_ if");
     assert_eq!(api.post("/policy/tests", json!({ "files": files })).await.problem(), (422, "POLICY_INVALID"));
+    let no_decision = json!({ "own_test.rego": "package own_test\n\ntest_right if 1 + 1 == 2\n" });
+    for path in ["/policy/tests", "/policy/versions"] {
+        assert_eq!(api.post(path, json!({ "files": no_decision })).await.problem(), (422, "POLICY_INVALID"), "{path}");
+    }
     assert_eq!(
         api.post("/policy/tests", json!({ "files": {}, "version": 1 })).await.problem(),
         (400, "REQUEST_INVALID")

@@ -51,7 +51,7 @@ async fn sets_go_either_way_and_the_feed_tells_them_as_they_were_committed(place
         started.push(run.id);
         loop {
             let store = &world.store;
-            let set = if past { store.submit_past(change).await } else { store.submit(change).await };
+            let set = if past { store.submit_priority(change).await } else { store.submit(change).await };
             run.apply(&set.unwrap());
             past = !past;
             at = at + Millis(1);

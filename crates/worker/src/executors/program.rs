@@ -19,6 +19,7 @@ use std::process::ExitStatus;
 use std::time::Duration;
 
 use interlock_core::failpoint::{Failpoint, reached};
+use interlock_core::governance::action::effect_of_program;
 use interlock_core::json::{InvalidJson, Json};
 use interlock_core::limits;
 use interlock_core::state::EffectClass;
@@ -148,7 +149,7 @@ impl Task for ExecTask {
     type Output = Json;
 
     async fn run(&self, ctx: TaskContext, input: Json) -> Result<Flow<Json>, TaskError> {
-        let template = format!("exec:{}", ctx.task());
+        let template = effect_of_program(ctx.task());
         let output = if ctx.effect_class() == EffectClass::Unsafe {
             let perform = |key| self.execute(&ctx, &input, key);
             ctx.effect(&template, EffectClass::Unsafe, &input, perform).await?

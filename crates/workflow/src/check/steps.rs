@@ -210,7 +210,7 @@ fn placed(step: &Step) -> Vec<(&'static str, Option<Span>, &'static [StepKind])>
         ("retry", step.retry.as_ref().map(|retry| retry.span), ACTS),
         ("rollback", step.rollback.as_ref().map(|rollback| rollback.span), ACTS),
         ("credentials", step.credentials.first().map(|name| name.span), GOVERNED),
-        ("requires", step.requires.as_ref().map(|requires| requires.span), GOVERNED),
+        ("requires", step.requires.as_ref().map(|requires| requires.span), &[Command]),
         ("idempotency", step.idempotency.as_ref().map(|rule| rule.span), &[Command, Connector]),
         ("confidence_score", step.confidence_score.map(|score| score.span), GOVERNED),
         ("auto_approve_threshold", step.auto_approve_threshold.map(|threshold| threshold.span), GOVERNED),
@@ -253,11 +253,6 @@ fn misplaced(step: &Step, kind: StepKind, report: &mut Report) {
 pub fn without_executor(definition: &Definition, report: &mut Report) {
     for step in definition.steps.iter() {
         // What would only be recorded is refused: whoever wrote it relies on it.
-        let calls = matches!(step.kind(), Some(StepKind::Connector | StepKind::Model));
-        if let Some(requires) = step.requires.as_ref().filter(|_| calls) {
-            let message = "`requires` is not kept for this kind of step yet";
-            report.error(Code::NoExecutor, requires.span, message).help("leave it out");
-        }
         if let Some(rule) = step.idempotency.as_ref().filter(|rule| rule.key.is_some()) {
             report.error(Code::NoExecutor, rule.span, "`idempotency.key` is not kept yet").help(
                 "leave it out; a connector's effect key is its own, and a command is known by all that it is run with",

@@ -12,7 +12,7 @@ record! {
     /// Who is asked, when, and what follows. Gates take from here what they do not say themselves.
     "`approval`" ApprovalBlock {
         /// When people are asked: `per_step` where omitted in production or above blast radius medium, else
-        /// `critical_only`. The policy asks by it.
+        /// none in workflows without a profile, `critical_only` in others. The policy asks by it.
         mode: Option<At<ValidationMode>>,
         /// Groups whose members may decide; everybody with the role `approver` where omitted.
         approvers: Vec<At<Name>>,

@@ -147,6 +147,38 @@ pub fn json_weight(value: &Value) -> u64 {
     }
 }
 
+/// How deep the tree of an expression is. Goes over it without calling itself, since it may be too deep for that.
+pub fn depth(program: &IdedExpr) -> usize {
+    let mut deepest = 0;
+    let mut left = vec![(program, 1)];
+    while let Some((node, depth)) = left.pop() {
+        deepest = deepest.max(depth);
+        let mut below = |part| left.push((part, depth + 1));
+        match &node.expr {
+            Expr::Select(select) => below(&select.operand),
+            Expr::Call(call) => call.args.iter().chain(call.target.as_deref()).for_each(below),
+            Expr::List(list) => list.elements.iter().for_each(below),
+            Expr::Map(map) => map.entries.iter().flat_map(|entry| parts(&entry.expr)).for_each(below),
+            Expr::Struct(made) => made.entries.iter().flat_map(|entry| parts(&entry.expr)).for_each(below),
+            Expr::Comprehension(each) => {
+                let inside = [&each.iter_range, &each.accu_init, &each.loop_cond, &each.loop_step, &each.result];
+                for part in inside {
+                    below(part);
+                }
+            }
+            Expr::Ident(_) | Expr::Literal(_) | Expr::Unspecified => {}
+        }
+    }
+    deepest
+}
+
+fn parts(entry: &EntryExpr) -> Vec<&IdedExpr> {
+    match entry {
+        EntryExpr::MapEntry(entry) => vec![&entry.key, &entry.value],
+        EntryExpr::StructField(field) => vec![&field.value],
+    }
+}
+
 /// Whether macros that go over lists stand inside each other deeper than allowed.
 pub fn is_too_nested(program: &IdedExpr) -> bool {
     loops(program) > EXPRESSION_LOOPS_MAX

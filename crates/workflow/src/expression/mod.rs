@@ -89,6 +89,11 @@ pub enum NoExpression {
     #[error("the expression is nested deeper than {}", limits::EXPRESSION_DEPTH_MAX)]
     TooDeep,
     #[error(
+        "the expression has more than {} operators; compute this in several steps",
+        limits::EXPRESSION_OPERATORS_MAX
+    )]
+    TooManyOperators,
+    #[error(
         "`map`, `filter`, `all`, `exists` and `exists_one` stand inside each other deeper than {}; compute this in a task",
         limits::EXPRESSION_LOOPS_MAX
     )]
@@ -97,8 +102,9 @@ pub enum NoExpression {
     Syntax { message: String, line: usize, column: usize },
 }
 
-/// Checks that a text is an expression, without running it.
-pub fn check(source: &str) -> Result<(), StepError> {
+/// Checks that a text is an expression, without running it, and charges for reading it.
+pub fn check(source: &str, budget: &Budget) -> Result<(), StepError> {
+    budget.open(source).map_err(|spent| about(source, &spent))?;
     compile(source).map(|_| ()).map_err(|error| unreadable(source, &error))
 }
 
@@ -149,6 +155,10 @@ pub(crate) fn compile(source: &str) -> Result<Program, NoExpression> {
     if signs > 2 * limits::EXPRESSION_DEPTH_MAX && source.contains(['!', '-']) {
         return Err(NoExpression::TooDeep);
     }
+    // So do operators, and what goes over the tree calls itself: this is refused before there is a tree.
+    if operators(source) > limits::EXPRESSION_OPERATORS_MAX {
+        return Err(NoExpression::TooManyOperators);
+    }
     let program = Program::compile(source).map_err(|errors| {
         let first = errors.errors.into_iter().next();
         let (message, line, column) = first.map_or_else(
@@ -163,10 +173,25 @@ pub(crate) fn compile(source: &str) -> Result<Program, NoExpression> {
         );
         NoExpression::Syntax { message, line, column }
     })?;
+    if budget::depth(program.expression()) > limits::EXPRESSION_TREE_MAX {
+        return Err(NoExpression::TooDeep);
+    }
     if budget::is_too_nested(program.expression()) {
         return Err(NoExpression::TooNested);
     }
     Ok(program)
+}
+
+/// How many operators there may be, at most. Texts count too: where one ends is for the parser to know.
+fn operators(source: &str) -> usize {
+    let is_word = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() || c == '_');
+    let signs =
+        source.chars().filter(|c| matches!(c, '+' | '-' | '*' | '/' | '%' | '<' | '>' | '=' | '!' | '?')).count();
+    let ins = source.match_indices("in").filter(|(at, found)| {
+        let (before, after) = (&source[..*at], &source[at + found.len()..]);
+        !is_word(before.chars().next_back()) && !is_word(after.chars().next())
+    });
+    signs + ins.count()
 }
 
 /// The value of one expression.
@@ -270,6 +295,14 @@ mod tests {
         Scope::new(scope, &Budget::default())
     }
 
+    fn check(source: &str) -> Result<(), StepError> {
+        super::check(source, &Budget::default())
+    }
+
+    fn empty() -> Scope {
+        Scope::new(serde_json::Map::new(), &Budget::default())
+    }
+
     #[test]
     fn values_keep_their_type_where_they_stand_alone() {
         let render = |template| render(&template, &scope()).unwrap();
@@ -340,6 +373,27 @@ mod tests {
     /// Ten items, `levels` loops inside each other.
     fn loops(levels: usize, inmost: &str) -> String {
         (0..levels).fold(inmost.to_owned(), |inner, level| format!("[1,2,3,4,5,6,7,8,9,10].map(x{level}, {inner})"))
+    }
+
+    /// On a thread with half the stack of those that evaluate: a stack that overflows ends the process, whoever asked.
+    #[test]
+    fn the_longest_chains_overflow_no_stack() {
+        let small = std::thread::Builder::new().stack_size(1 << 20);
+        let tried = small.spawn(|| {
+            for sign in ["+", "-", "*", "/", "%", "<", "==", "!=", " in ", "?1:", "&&", "||", ".a", "[0]", ".size()"] {
+                for times in [limits::EXPRESSION_OPERATORS_MAX / 2, limits::EXPRESSION_BYTES_MAX / 8] {
+                    let term = if matches!(sign, ".a" | "[0]" | ".size()") { "" } else { "1" };
+                    let source = format!("1{}", format!("{sign}{term}").repeat(times));
+                    let _ = evaluate(&source[..source.len().min(limits::EXPRESSION_BYTES_MAX)], &empty());
+                }
+            }
+            let longest = format!("1{}", "+1".repeat(limits::EXPRESSION_OPERATORS_MAX));
+            assert_eq!(evaluate(&longest, &empty()).unwrap(), serde_json::json!(257));
+            let longer = format!("{longest}+1");
+            let refused = evaluate(&longer, &empty()).unwrap_err();
+            assert!(refused.message.contains("more than 256 operators"), "{}", refused.message);
+        });
+        tried.unwrap().join().unwrap();
     }
 
     #[test]

@@ -32,7 +32,7 @@ pub(super) fn syntax(said: &str) -> String {
         return format!("`{name}` is a reserved word and names nothing");
     }
     if said.contains("literal") {
-        return "this number or text cannot be read; escapes in a text are `\\n`, `\\t`, `\\\\`, `\\'` and `\\u00e9`"
+        return "this number or text cannot be read: whole numbers have 64 bits, and escapes in a text are `\\n`, `\\t`, `\\\\`, `\\'` and `\\u00e9`"
             .to_owned();
     }
     match said {

@@ -123,17 +123,10 @@ fn an_inverse_is_a_rollback_that_a_failure_takes_only_where_it_is_wanted() {
 
 #[test]
 fn what_is_not_kept_cannot_be_applied() {
-    for (head, step, at) in [
-        ("", "uses: slack.post\n    with: { channel: C1, text: x }\n    idempotency: { key: mine }", "{ key: mine }"),
-        (
-            "",
-            "uses: slack.post\n    with: { channel: C1, text: x }\n    requires: { capabilities: [a] }",
-            "{ capabilities: [a] }",
-        ),
-    ] {
-        let checked = parse("t", &text(head, &format!("  - id: a\n    {step}\n"))).unwrap();
-        let refused = checked.check_runnable().unwrap_err();
-        assert_eq!(refused.list.len(), 1, "{refused}");
-        assert_eq!((refused.list[0].code, checked.source.slice(refused.list[0].span)), (Code::NoExecutor, at));
-    }
+    let (step, at) =
+        ("uses: slack.post\n    with: { channel: C1, text: x }\n    idempotency: { key: mine }", "{ key: mine }");
+    let checked = parse("t", &text("", &format!("  - id: a\n    {step}\n"))).unwrap();
+    let refused = checked.check_runnable().unwrap_err();
+    assert_eq!(refused.list.len(), 1, "{refused}");
+    assert_eq!((refused.list[0].code, checked.source.slice(refused.list[0].span)), (Code::NoExecutor, at));
 }

@@ -208,7 +208,7 @@ fn a_field_without_effect_on_its_kind_is_refused_where_it_stands() {
         ("retry", "{ max_attempts: 2 }", &acts),
         ("rollback", "{ task: b }", &acts),
         ("credentials", "[c]", &governed),
-        ("requires", "{ capabilities: [ssh] }", &governed),
+        ("requires", "{ capabilities: [ssh] }", &["command"]),
         ("idempotency", "{ dedupe: run }", &["command", "connector"]),
         ("confidence_score", "0.5", &governed),
         ("auto_approve_threshold", "0.5", &governed),

@@ -4,8 +4,8 @@
 //! "Mine first" is two walks over the same list: those that the caller may decide, then the others.
 
 use futures::future::try_join_all;
-use interlock_core::governance::tier::Tier;
 use interlock_core::ids::RunId;
+use interlock_core::plan::tier::Tier;
 use interlock_core::state::ApprovalState;
 use interlock_core::time::Timestamp;
 use interlock_protocol::approvals::{ApprovalList, ApprovalOrder, ApprovalView};

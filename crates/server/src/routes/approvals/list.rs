@@ -2,8 +2,8 @@
 
 use axum::Json;
 use axum::extract::State;
-use interlock_core::governance::tier::Tier;
 use interlock_core::ids::RunId;
+use interlock_core::plan::tier::Tier;
 use interlock_core::state::ApprovalState;
 use interlock_core::time::Timestamp;
 use interlock_protocol::approvals::{ApprovalList, ApprovalOrder, path};

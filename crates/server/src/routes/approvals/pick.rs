@@ -1,9 +1,9 @@
 //! Which approval a vote on a run is about. A run can be voted on without naming anything only where nothing can be
 //! mistaken: one approval is open, and not much hangs on it. Otherwise the digest says what was looked at.
 
-use interlock_core::governance::tier::Tier;
 use interlock_core::ids::{ApprovalId, RunId};
 use interlock_core::plan::Plan;
+use interlock_core::plan::tier::Tier;
 use interlock_core::run::Run;
 use interlock_core::state::ApprovalState;
 use interlock_protocol::approvals::ApprovalView;
@@ -54,7 +54,7 @@ fn choose(run: RunId, plan: &Plan, open: &[ApprovalView], meant: Meant<'_>) -> R
         let why = format!("it is asked whether to {} the step, not whether to pass a gate", first.purpose);
         return Err(ApiError::digest_required(&why, open));
     }
-    if plan.tier(first.position) == Tier::High {
+    if first.tier.unwrap_or_else(|| plan.tier(first.position)) == Tier::High {
         let step = plan.step(first.position).map_or("?", |step| step.key.as_str());
         let why = format!("much hangs on step `{step}`: its tier is high");
         return Err(ApiError::digest_required(&why, open));
@@ -85,6 +85,7 @@ mod tests {
             run_id: RunId::from_bytes([9; 16]),
             workflow: "w".into(),
             subject: None,
+            started_by: None,
             tier: None,
             may_decide: None,
             position,

@@ -2,10 +2,10 @@
 
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
-use interlock_core::governance::tier::Tier;
 use interlock_core::ids::TenantId;
 use interlock_core::json::Json;
-use interlock_core::plan::OnDenial;
+use interlock_core::plan::tier::Tier;
+use interlock_core::plan::{OnDenial, Work};
 use interlock_core::run::Run;
 use interlock_core::run::card::ActionCard;
 use interlock_core::state::ApprovalState;
@@ -63,9 +63,20 @@ pub fn digest(tenant: TenantId, row: &ApprovalRow) -> Result<String, ApiError> {
 struct ToldByRun {
     /// Whoever wrote the workflow's version, where they may not decide.
     author: Option<String>,
+    started_by: Option<String>,
     tier: Option<Tier>,
     on_reject: Option<OnDenial>,
     on_expiry: Option<OnDenial>,
+}
+
+/// The tier of an approval that is open in the run as it was read, or of a gate of its workflow.
+pub fn tier(run: &Run, approval: &ApprovalView) -> Option<Tier> {
+    let position = approval.position;
+    let is_gate = run.plan.step(position).is_some_and(|step| matches!(step.work, Work::Approval(_)));
+    match open_approval(run, approval.approval) {
+        Some(open) => Some(open.tier_in(&run.plan, position)),
+        None => is_gate.then(|| run.plan.tier(position)),
+    }
 }
 
 async fn told_by(state: &AppState, run: &Run, row: &ApprovalRow) -> Result<ToldByRun, ApiError> {
@@ -78,7 +89,8 @@ async fn told_by(state: &AppState, run: &Run, row: &ApprovalRow) -> Result<ToldB
     };
     Ok(ToldByRun {
         author,
-        tier: Some(run.plan.tier(row.position)),
+        started_by: Some(run.header.started_by.clone().unwrap_or_else(|| run.header.trigger.to_string())),
+        tier: Some(open.tier_in(&run.plan, row.position)),
         on_reject: Some(open.on_reject),
         on_expiry: Some(open.on_expiry),
     })
@@ -98,6 +110,7 @@ fn shown(state: &AppState, tenant: TenantId, row: ApprovalRow, told: ToldByRun) 
     excluded.extend(told.author.filter(|author| !excluded.contains(author)));
     Ok(ApprovalView {
         digest,
+        started_by: told.started_by,
         tier: told.tier,
         may_decide: None,
         on_reject: told.on_reject,

@@ -104,8 +104,8 @@ fn voted(run: &Run, approval: ApprovalView, person: &str, (run_state, run_versio
     Voted {
         step: run.spec(approval.position).key.clone(),
         summary: summary(run, &approval, person),
-        // Said of what was decided as well.
-        approval: ApprovalView { tier: Some(run.plan.tier(approval.position)), ..approval },
+        // Said of what was decided as well, as it stood before the vote.
+        approval: ApprovalView { tier: view::tier(run, &approval), ..approval },
         run_state,
         run_version,
     }

@@ -47,8 +47,8 @@ pub async fn approve(
         }
         None => pick(&state, &run, meant).await?,
     };
-    let tier = run.plan.tier(row.position);
     let Voted { approval, step, summary, run_state, .. } = cast(&state, &caller, &run, row, word).await?;
+    let tier = approval.tier.unwrap_or_else(|| run.plan.tier(approval.position));
     let status = words::session(run_state, None).to_owned();
     Ok(Json(StepApproved { session_id: run.id, status, step, tier, summary, approval: view::task(approval) }))
 }

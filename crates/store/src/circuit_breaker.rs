@@ -11,7 +11,7 @@ use crate::error::{DbError, Restored, SubmitError};
 const PATIENCE: u32 = 11;
 
 #[derive(Debug, Default)]
-pub(crate) struct Stall(Mutex<Failures>);
+pub(crate) struct CircuitBreaker(Mutex<Failures>);
 
 /// How often in a row commits failed, and what the database said last.
 #[derive(Debug, Default)]
@@ -24,16 +24,16 @@ struct Failures {
     restored: Option<Restored>,
 }
 
-impl Stall {
+impl CircuitBreaker {
     fn standing(&self) -> MutexGuard<'_, Failures> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A commit failed, and will be tried again.
     pub fn failed(&self, error: &DbError) {
-        let mut stall = self.standing();
-        stall.in_a_row = stall.in_a_row.saturating_add(1);
-        (stall.what, stall.is_full) = match error {
+        let mut failures = self.standing();
+        failures.in_a_row = failures.in_a_row.saturating_add(1);
+        (failures.what, failures.is_full) = match error {
             DbError::DiskFull(what) => (what.clone(), true),
             other => (other.to_string(), false),
         };
@@ -51,13 +51,13 @@ impl Stall {
 
     /// Refuses where commits have been failing for too long.
     pub fn check(&self) -> Result<(), SubmitError> {
-        let stall = self.standing();
-        if let Some(restored) = stall.restored {
+        let failures = self.standing();
+        if let Some(restored) = failures.restored {
             return Err(SubmitError::Restored(restored));
         }
-        match &stall.what {
-            _ if stall.in_a_row < PATIENCE => Ok(()),
-            what if stall.is_full => Err(SubmitError::DiskFull(what.clone())),
+        match &failures.what {
+            _ if failures.in_a_row < PATIENCE => Ok(()),
+            what if failures.is_full => Err(SubmitError::DiskFull(what.clone())),
             what => Err(SubmitError::Stalled(what.clone())),
         }
     }
@@ -69,19 +69,19 @@ mod tests {
 
     #[test]
     fn patience_ends_and_a_commit_restores_it() {
-        let stall = Stall::default();
+        let breaker = CircuitBreaker::default();
         for _ in 1..PATIENCE {
-            stall.failed(&DbError::Later("busy".into()));
+            breaker.failed(&DbError::Later("busy".into()));
         }
-        assert!(stall.check().is_ok());
-        stall.failed(&DbError::Later("still busy".into()));
-        assert!(matches!(stall.check(), Err(SubmitError::Stalled(what)) if what == "not now: still busy"));
-        stall.failed(&DbError::DiskFull("no room".into()));
-        assert!(matches!(stall.check(), Err(SubmitError::DiskFull(what)) if what == "no room"), "the cause is named");
-        stall.over();
-        assert!(stall.check().is_ok());
-        stall.restored(Restored { had: 1, found: 2 });
-        stall.over();
-        assert!(matches!(stall.check(), Err(SubmitError::Restored(_))), "that is for good");
+        assert!(breaker.check().is_ok());
+        breaker.failed(&DbError::Later("still busy".into()));
+        assert!(matches!(breaker.check(), Err(SubmitError::Stalled(what)) if what == "not now: still busy"));
+        breaker.failed(&DbError::DiskFull("no room".into()));
+        assert!(matches!(breaker.check(), Err(SubmitError::DiskFull(what)) if what == "no room"), "the cause is named");
+        breaker.over();
+        assert!(breaker.check().is_ok());
+        breaker.restored(Restored { had: 1, found: 2 });
+        breaker.over();
+        assert!(matches!(breaker.check(), Err(SubmitError::Restored(_))), "that is for good");
     }
 }
