@@ -53,7 +53,9 @@ pub(crate) fn longest_chain(text: &str) -> usize {
         }
         let is_blank = is_rule && c.is_whitespace();
         let Some(chain) = chains.last_mut() else { continue };
-        let begins = line_ended && !is_blank && !is_operator && !after_operator;
+        // A bracket that closes on a line of its own ends nothing of what stands around it.
+        let closes = is_rule && matches!(c, ')' | ']' | '}');
+        let begins = line_ended && !is_blank && !is_operator && !after_operator && !closes;
         if begins || is_rule && matches!(c, ',' | ';') {
             *chain = 0;
         }
@@ -105,6 +107,7 @@ mod tests {
         assert_eq!(longest_chain("x := \"a + b + c + d\" # - - -\n"), 0);
         assert_eq!(longest_chain("x := [1 + 1, 1 + 1, 1 + 1]"), 1);
         assert_eq!(longest_chain("x := 1 + [1, 2][0] + (1 + 1) + [1, 2][0]"), 3);
+        assert_eq!(longest_chain("x := 1 + f(\n1\n) + f(\n1\n) + f(\n1\n)\ny := 1 + 1"), 3);
         assert_eq!(longest_chain("# header\nx := 1 + 1\n\n# another\ny := 1 + 1"), 1);
         assert_eq!(longest_chain(&format!("x := 1{}", " +\n1".repeat(8_000))), 8_000);
     }
