@@ -12,7 +12,7 @@ import { BulkDialog } from './bulk';
 import { Charts, ChartsButton, useChartsShown } from './charts';
 import { FilterBar } from './filter-bar';
 import { filterOf, isEmpty, notForBulk } from './filter';
-import { useHeldRows } from './held';
+import { heldBack, useHeldRows } from './held';
 import { JobDialog, JobsDialog } from './jobs';
 import { runsQuery } from './query';
 import { StatusStrip } from './strip';
@@ -36,7 +36,9 @@ export function RunsRoom() {
   const table = useRef<HTMLTableSectionElement>(null);
   const question = query.toString();
   useEffect(() => setCursor(-1), [question]);
-  const { rows, arrived } = useHeldRows({ fresh: runs.data?.runs, stale: runs.isPlaceholderData }, pointed || cursor >= 0, question);
+  const held = useHeldRows({ fresh: runs.data?.runs, stale: runs.isPlaceholderData }, pointed || cursor >= 0, question);
+  const { rows } = held;
+  const notShown = heldBack(held);
 
   function move(by: number) {
     const next = Math.max(0, Math.min(rows.length - 1, cursor + by));
@@ -65,9 +67,9 @@ export function RunsRoom() {
         <SavedViews />
         <div className="room-actions">
           <span className="arrived" aria-live="polite">
-            {arrived > 0 && (
+            {notShown !== undefined && (
               <button type="button" onClick={() => (setCursor(-1), setPointed(false))}>
-                {arrived} new
+                {notShown}
               </button>
             )}
           </span>
