@@ -50,7 +50,8 @@ export function runTests(get) {
     await page.keyboard.press('j');
     await page.keyboard.press('Enter');
     await page.waitForURL(/\/runs\/run_/);
-    assert.equal(await page.locator('.why-actions').count(), 0, 'a viewer is offered nothing');
+    await page.locator('.run-title .state').waitFor();
+    assert.equal(await page.locator('.why-actions button').count(), 0, 'a viewer is offered nothing');
     await done(page);
   });
 

@@ -1,4 +1,4 @@
-/** What stands around every room: where one can go, how the connection is, who one is. */
+/** The frame around every room: navigation, the state of the connection, and who is signed in. */
 
 import { useEffect, useState, type ReactNode } from 'react';
 import { useQuery } from '@tanstack/react-query';

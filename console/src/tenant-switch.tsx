@@ -9,7 +9,7 @@ import { Text } from './parts/text';
 
 export function TenantSwitch({ close }: { close: () => void }) {
   const me = useMe();
-  // Whoever manages the installation sees all of them, others their own.
+  // Administrators of the installation see all tenants, other people their own.
   const list = useQuery({ queryKey: ['tenants'], queryFn: () => must(api.GET('/api/v1/tenants')), enabled: me.installation, staleTime: 60_000 });
   const seen = (list.data?.tenants ?? []).filter((tenant) => tenant.disabled_at == null).map((tenant) => tenant.name);
   const others = [...new Set([...knownTenants(), ...seen])].filter((name) => name !== me.tenant_name);

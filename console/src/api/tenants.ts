@@ -1,4 +1,4 @@
-/** Tenants that somebody signed in to in this browser, newest first: accounts belong to one each. */
+/** Tenants that were signed in to in this browser, newest first: each account belongs to one. */
 
 const NAME = 'interlock.tenants';
 const TENANTS_MAX = 8;

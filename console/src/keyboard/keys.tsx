@@ -26,7 +26,7 @@ function changed(): void {
   for (const listener of listeners) listener();
 }
 
-/** Whether the key is somebody's text, or belongs to the dialog on top. */
+/** Whether the key is typed into a field, or belongs to the dialog on top. */
 function isTaken(event: KeyboardEvent): boolean {
   if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return true;
   const target = event.target instanceof HTMLElement ? event.target : undefined;

@@ -20,7 +20,7 @@ interface Handlers {
   refused: () => void;
 }
 
-/** The server says something every 15 s; who hears nothing for three times as long reconnects. */
+/** The server sends something every 15 s; after three times as long without a message the page reconnects. */
 const SILENCE_MAX_MS = 45_000;
 const PAUSE_MIN_MS = 500;
 const PAUSE_MAX_MS = 15_000;
@@ -50,7 +50,7 @@ export class Feed {
     this.socket?.close();
   }
 
-  /** Now, instead of after the pause: the network came back, or somebody looks at the page again. */
+  /** Reconnects now, instead of after the pause: the network came back, or the page is visible again. */
   hurry(): void {
     if (this.stopped || this.retry === undefined) return;
     clearTimeout(this.retry);

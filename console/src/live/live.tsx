@@ -1,4 +1,4 @@
-/** Keeps what is on the page up to date while somebody is signed in. */
+/** Keeps what is on the page up to date while a person is signed in. */
 
 import { createContext, useContext, useEffect, useState, type ReactNode } from 'react';
 import { useQueryClient } from '@tanstack/react-query';

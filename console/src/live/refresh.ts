@@ -26,7 +26,7 @@ export class Refresher {
     this.listTimer ??= setTimeout(() => this.refreshLists(), LISTS_EVERY_MS);
   }
 
-  /** Somebody looks at the page again. */
+  /** The page is visible again. */
   seen(): void {
     if (!this.missed) return;
     this.missed = false;
@@ -53,7 +53,7 @@ export class Refresher {
     this.refreshApprovals();
   }
 
-  /** Also on a page that nobody sees: its title says how many wait. */
+  /** Also on a hidden page: its title says how many approvals wait. */
   private refreshApprovals(): void {
     if (!this.approvals) return;
     this.approvals = false;

@@ -25,7 +25,7 @@ export class Boundary extends Component<Props, { error?: Error; at?: string }> {
       <Empty title="This page has a mistake" command={`${this.state.error.name}: ${this.state.error.message}`}>
         <p>
           Nothing was changed by it. <a href={this.props.at}>Load the page again</a>; if it goes on, the command line does the same
-          things, and whoever keeps Interlock here would like to know this:
+          things. Report this to the operators of Interlock:
         </p>
       </Empty>
     );

@@ -82,7 +82,7 @@ export function list(form: FormData, name: string): string[] {
   return text(form, name).split(/[\s,]+/).filter(Boolean);
 }
 
-/** JSON that somebody typed. */
+/** A field of a form, as JSON. */
 export function json(form: FormData, name: string): unknown {
   const typed = text(form, name);
   if (typed === '') return undefined;

@@ -1,4 +1,4 @@
-/** A payload, readable: indented, coloured, and short until somebody wants more. */
+/** A payload, readable: indented, coloured, and short until the viewer opens it. */
 
 import { useMemo, useState } from 'react';
 import { written } from '../text/exact';

@@ -46,7 +46,7 @@ export function asSentence(words: string): string {
 
 export function ProblemNote({ error }: { error: Error }) {
   const problem = error instanceof Refusal ? error.problem : undefined;
-  // What is for the installation's administrators no role of the tenant gives.
+  // No role of the tenant grants what is for administrators of the installation.
   const advice = problem === undefined || /administrator of the installation/.test(problem.detail) ? undefined : ADVICE[problem.code];
   return (
     <div className="problem" role="alert">

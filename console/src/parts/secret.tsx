@@ -7,7 +7,7 @@ import { Command } from './notes';
 export function SecretDialog({ title, secret, children, close }: { title: string; secret: string; children?: ReactNode; close: () => void }) {
   return (
     <Dialog title={title} close={close}>
-      <p>This is shown once. Put it where it belongs now; whoever loses it has to make another.</p>
+      <p>This is shown once. Store it now where it belongs; a lost one has to be replaced by another.</p>
       <Command text={secret} />
       {children}
       <footer>

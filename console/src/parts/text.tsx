@@ -4,7 +4,7 @@ import { Fragment, useSyncExternalStore } from 'react';
 import { away, clock, local, span, utc } from '../text/span';
 import { pieces } from '../text/visible';
 
-/** Somebody else's text: never markup, hidden characters spelled out, its direction kept to itself. */
+/** Untrusted text: never markup, hidden characters spelled out, its direction kept to itself. */
 export function Text({ of, lines = false }: { of: string; lines?: boolean }) {
   return (
     <bdi>
@@ -29,7 +29,7 @@ export function Prose({ of, lines = false }: { of: string; lines?: boolean }) {
   });
 }
 
-// One clock for the whole page: it ticks once a second, and only while somebody looks.
+// One clock for the whole page: it ticks once a second, and only while the page is visible.
 let now = Date.now();
 let ticking: ReturnType<typeof setInterval> | undefined;
 const watchers = new Set<() => void>();

@@ -63,7 +63,7 @@ export class OutputFollow {
       this.stop();
       this.handlers.state('ended');
     });
-    // The browser would go on by itself; so that the pause grows and the place is ours, we do it.
+    // The browser would reconnect by itself. This code does it instead, so that the pause grows and it goes on behind the last chunk.
     source.onerror = () => this.lost(source);
     for (const word of ['stream.closing', 'stream.refused']) source.addEventListener(word, () => this.lost(source));
   }

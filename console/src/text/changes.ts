@@ -9,7 +9,7 @@ export interface Change {
   after?: string;
 }
 
-/** Past this many, reading field by field helps nobody. */
+/** Past this many changes a list of fields is too long to read. */
 export const CHANGES_MAX = 50;
 
 const isTree = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null && !Array.isArray(value);

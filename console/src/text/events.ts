@@ -57,7 +57,7 @@ export function words({ at, body }: RunEvent): string {
     case 'session.assigned':
       return `assigned to ${body.worker === undefined ? 'a worker' : `“${body.worker}”`}`;
     case 'session.unassigned': {
-      const who = body.worker === undefined ? 'nobody took the run' : `not “${body.worker}”’s${body.status === undefined ? '' : ` (${body.status})`}`;
+      const who = body.worker === undefined ? 'no worker took the run' : `not “${body.worker}”’s${body.status === undefined ? '' : ` (${body.status})`}`;
       return `${who}: ${body.check === undefined ? '' : `${body.check}: `}${body.why ?? ''}`;
     }
     case 'session.paused':

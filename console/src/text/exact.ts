@@ -1,5 +1,5 @@
 /** Numbers as they were sent. What a double cannot hold would be shown, approved and sent on as another number; so it is kept as its
- * text, under a mark that nobody outside this page can write, and written out as the number that it was. */
+ * text, under a random mark that the server cannot know, and written out as the number that it was. */
 
 const MARK = `exact-${crypto.randomUUID()}-`;
 const MARKED = new RegExp(`"${MARK}([^"]*)"`, 'g');

@@ -23,7 +23,7 @@ function begins(body: EventBody): SegmentKind | undefined {
     case 'execution.step.retrying':
       return 'retry';
     case 'execution.step.ready':
-      // The step whose rollback has succeeded waits for nobody.
+      // A step whose rollback has succeeded does not wait for a worker.
       return body.why === 'rolled_back' ? undefined : 'queued';
     case 'execution.step.in_doubt':
       return 'doubt';

@@ -7,7 +7,7 @@ it('says who is missing, and who does not count', () => {
     excluded: ['ada'], expires_at: 3_600_000,
   };
   expect(sentence(cause, 0)).toBe(
-    'It waits for 1 more approval from somebody of sre (bob approved already); not ada, who started or directed it. It expires in 1 h.',
+    'It waits for 1 more approval from a member of sre (bob approved already); not ada, who started or directed it. It expires in 1 h.',
   );
 });
 
@@ -29,7 +29,7 @@ it('answers why nobody takes a run', () => {
   const failures = [{ worker: 'box-1', session: 'ses_1', check: 'credentials' as const, why: 'DB is not there', at: 0 }];
   const cause = { cause: 'assigning' as const, failures, attempts_max: 3, queue: 'default', needs: ['workdir'], workers: 0, until: 15_000 };
   expect(sentence(cause, 0)).toBe(
-    'Nobody has taken the run, and no other worker of the queue “default” has workdir; this attempt ends in 15 s. ' +
+    'No worker has taken the run, and no other worker of the queue “default” has workdir; this attempt ends in 15 s. ' +
       'Attempt 1 of 3: box-1: credentials: DB is not there.',
   );
 });
@@ -38,7 +38,7 @@ it('tells equal reasons once, and looks for nobody once the run is over', () => 
   const failure = (why: string) => ({ why, at: 0 });
   const failures = [failure('no worker is connected'), failure('no worker is connected'), failure('all are busy')];
   const cause = { cause: 'assigning' as const, failures, attempts_max: 3, queue: 'default' };
-  expect(sentence(cause, 0, true)).toBe('Nobody has taken the run. Attempts 1 and 2 of 3: no worker is connected. Attempt 3 of 3: all are busy.');
+  expect(sentence(cause, 0, true)).toBe('No worker has taken the run. Attempts 1 and 2 of 3: no worker is connected. Attempt 3 of 3: all are busy.');
   expect(sentence(cause, 0)).toMatch(/^A worker is looked for/);
 });
 

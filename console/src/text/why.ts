@@ -11,7 +11,7 @@ const by = (person: string | null | undefined) => (person == null ? '' : ` by ${
 /** Causes that say what has stopped the run; a pause that followed, and the step's failure, say less. */
 const EXACT: Cause['cause'][] = ['denied', 'doubt', 'worker_lost', 'assigning'];
 
-/** The causes that are worth a sentence. A pause that somebody asked for always is. */
+/** The causes that are worth a sentence. A pause that a person asked for always is. */
 export function toldCauses(causes: readonly Cause[]): Cause[] {
   if (!causes.some((cause) => EXACT.includes(cause.cause))) return [...causes];
   return causes.filter((cause) => cause.cause !== 'step_failed' && !(cause.cause === 'paused' && cause.by == null));
@@ -103,12 +103,12 @@ function assigning(cause: Extract<Cause, { cause: 'assigning' }>, now: number, o
   return first() + failures(cause);
 
   function first(): string {
-    if (over) return 'Nobody has taken the run.';
+    if (over) return 'No worker has taken the run.';
     if (cause.asked != null) {
       return `The worker “${cause.asked}” is asked to take the run${cause.until == null ? '' : `, and answers ${away(cause.until, now)} at the latest`}.`;
     }
     return cause.workers === 0
-      ? `Nobody has taken the run, and no other worker of the queue “${cause.queue}” has ${(cause.needs ?? []).join(' and ')}${until}.`
+      ? `No worker has taken the run, and no other worker of the queue “${cause.queue}” has ${(cause.needs ?? []).join(' and ')}${until}.`
       : `A worker is looked for that takes the run${until}.`;
   }
 }
@@ -129,7 +129,7 @@ function failures(cause: Extract<Cause, { cause: 'assigning' }>): string {
 
 function approval(cause: Extract<Cause, { cause: 'approval' }>, now: number): string {
   const missing = Math.max(0, cause.needed - cause.approved_by.length);
-  const whom = cause.approvers.length === 0 ? 'anybody who may approve' : `somebody of ${cause.approvers.join(', ')}`;
+  const whom = cause.approvers.length === 0 ? 'anybody who may approve' : `a member of ${cause.approvers.join(', ')}`;
   const already = cause.approved_by.length === 0 ? '' : ` (${cause.approved_by.join(', ')} approved already)`;
   const not = cause.excluded.length === 0 ? '' : `; not ${cause.excluded.join(', ')}, who started or directed it`;
   return `It waits for ${missing} more approval${missing === 1 ? '' : 's'} from ${whom}${already}${not}. It expires ${away(cause.expires_at, now)}.`;

@@ -165,7 +165,7 @@ function factsOf(approval: Approval): [string, React.ReactNode][] {
   if (approval.started_by != null) facts.push(['Started by', <Text of={approval.started_by} />]);
   facts.push([
     'Who may decide', 
-    approval.approvers.length === 0 ? 'everybody with the role approver' : <Text of={approval.approvers.join(', ')} />,
+    approval.approvers.length === 0 ? 'every person with the role approver' : <Text of={approval.approvers.join(', ')} />,
   ]);
   if (approval.excluded.length > 0) facts.push(['Who may not', <><Text of={approval.excluded.join(', ')} />, who started or directed it</>]);
   if (approval.state === 'requested') {

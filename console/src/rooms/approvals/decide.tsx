@@ -73,7 +73,7 @@ export function DecideDialog({ approvals, approve, close }: Props) {
               {lender}
             </option>
           ))}
-          {!own && lenders.length > 1 && <option value="">whoever may</option>}
+          {!own && lenders.length > 1 && <option value="">any lender who may decide</option>}
         </Select>
       )}
       <Area name="notes" label={approve ? 'Comment (optional)' : 'Why not?'} required={!approve} hint="It stays with your vote." />

@@ -42,7 +42,7 @@ export const delegationsQuery = queryOptions({
   staleTime: 60_000,
 });
 
-/** Whoever is signed in, with those who have lent them their right to decide. */
+/** The person who is signed in, with those who have lent them their right to decide. */
 export function useDecider(): Decider {
   const me = useMe();
   const delegations = useQuery({ ...delegationsQuery, enabled: me.person != null && grants(me.roles, 'vote') });
@@ -87,7 +87,7 @@ export function whyNot(approval: Approval, me: Decider): string {
   return approval.approvers.length === 0 ? 'Others decide on this one.' : `Members of ${approval.approvers.join(', ')} decide on this one.`;
 }
 
-/** When somebody is chased, or it is over. */
+/** When approvers are reminded, or else when the approval expires. */
 export function dueAt(approval: Approval): number {
   return approval.escalate_at ?? approval.expires_at;
 }

@@ -1,4 +1,4 @@
-/** The inbox: what waits for people's word, mine first, with its clocks. */
+/** The inbox: approvals that wait for a decision, mine first, with their clocks. */
 
 import { useRef, useState } from 'react';
 import { useQuery } from '@tanstack/react-query';

@@ -40,7 +40,7 @@ export function auditFilterOf(query: URLSearchParams): AuditFilter {
   const word = (name: string) => query.get(name)?.trim() || undefined;
   const run = word('run');
   return {
-    // Whatever is no id would be refused.
+    // The server refuses a text that is no id.
     run: run !== undefined && /^run_[0-9a-f]{32}$/i.test(run) ? run : undefined,
     type: word('type'),
     actor: word('actor'),

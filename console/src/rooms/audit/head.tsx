@@ -1,4 +1,4 @@
-/** The signed head of the log, the key it is signed with, and how somebody verifies the whole of it. */
+/** The signed head of the log, the key it is signed with, and how to verify the whole log. */
 
 import { useQuery } from '@tanstack/react-query';
 import { Copy } from '../../parts/copy';

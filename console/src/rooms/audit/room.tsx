@@ -1,4 +1,4 @@
-/** Audit: everything that happened, in a log that nobody alters without being found out. */
+/** Audit: everything that happened, in a log in which tampering is found. */
 
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useRowKeys } from '../../keyboard/rows';

@@ -1,6 +1,6 @@
 /**
  * Whether the server's key has signed something. The browser does the arithmetic where it can. It finds a mistake, not a
- * server that lies about its key: for that somebody verifies with a key that was kept elsewhere.
+ * server that lies about its key: against that, verify with a key that was kept elsewhere.
  */
 
 export type Verdict = 'good' | 'bad' | 'unchecked';

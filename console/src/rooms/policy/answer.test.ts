@@ -4,7 +4,7 @@ import { answerOf, demand, lookOf } from './answer';
 it('says what an answer demands of people', () => {
   const obligations = { quorum: 2, approvers: ['sre', 'dba'], exclude: ['starter', 'author'], escalate_after_s: 1_800, expires_after_s: 86_400, scope: 'step' };
   expect(demand(obligations)).toBe(
-    '2 different people (of sre, dba, but not whoever started the run or whoever wrote the workflow) must agree to this step. They are reminded after 30 min. The approval expires after 1 d.',
+    '2 different people (of sre, dba, but not the person who started the run or the author of the workflow) must agree to this step. They are reminded after 30 min. The approval expires after 1 d.',
   );
   expect(demand({ quorum: 1, scope: 'phase' })).toBe('One person (anybody who may approve) must agree to the whole phase.');
   expect(demand(null)).toBeUndefined();

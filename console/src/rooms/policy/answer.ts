@@ -24,7 +24,7 @@ export interface Answer {
   obligations?: Obligations | null;
 }
 
-/** The API hands the answer on as the rules gave it; whatever is not of its form is left out. */
+/** The API hands the answer on as the rules gave it; fields of another form are left out. */
 export function answerOf(value: unknown): Answer {
   if (typeof value !== 'object' || value === null) return {};
   const { verdict, tier, reasons, obligations } = value as Record<string, unknown>;
@@ -48,7 +48,7 @@ export function lookOf(verdict: string): [Tone, string] {
   return LOOKS[verdict] ?? ['idle', verdict.replaceAll('_', ' ')];
 }
 
-const EXCLUDED: Record<string, string> = { starter: 'whoever started the run', author: 'whoever wrote the workflow' };
+const EXCLUDED: Record<string, string> = { starter: 'the person who started the run', author: 'the author of the workflow' };
 
 /** What the answer demands of people, in one sentence; nothing where it demands nothing. */
 export function demand(obligations: Obligations | null | undefined): string | undefined {

@@ -1,4 +1,4 @@
-/** Asking a policy about an action that nobody takes. */
+/** The playground: asks a policy about an action, which does not happen. */
 
 import { useState } from 'react';
 import { useMutation, useQuery } from '@tanstack/react-query';

@@ -14,7 +14,7 @@ import { nameOf, shortHash, type Policy, type PolicyVersion } from './query';
 
 type Change = Pick<Schema['ChangePolicy'], 'active' | 'shadow'>;
 
-/** A version that somebody gave, or the one that comes with the server. */
+/** A version that was pushed, or the one that comes with the server. */
 type Row = Partial<PolicyVersion> & { version: number };
 
 export function Versions({ policy, versions }: { policy: Policy; versions: PolicyVersion[] }) {
@@ -114,7 +114,7 @@ function ChangeDialog({ policy, change, close }: { policy: Policy; change: Chang
   const { title, verb, what } = wordsOf(change);
   async function act() {
     try {
-      // Refused where somebody else has changed it meanwhile; then the page shows what they did.
+      // Refused where another admin has changed the policy meanwhile; then the page shows that change.
       await must(api.PATCH('/api/v1/policy', { body: { ...change, revision: policy.revision } }));
     } finally {
       await queries.invalidateQueries({ queryKey: ['policy'] });

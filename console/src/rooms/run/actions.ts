@@ -5,7 +5,10 @@ import type { Run, RunState, Schema, Step, StepState } from '../../api/client';
 export type Action = 'approve' | 'reject' | 'resolve' | 'retry' | 'reassign' | 'resume' | 'skip' | 'signal' | 'rollback' | 'restart' | 'pause' | 'cancel';
 
 const OVER: RunState[] = ['succeeded', 'failed', 'canceled'];
-const PAUSABLE: RunState[] = ['pending', 'running', 'waiting_approval', 'waiting_signal'];
+const PAUSABLE: RunState[] = ['pending', 'running', 'waiting_approval', 'waiting_signal', 'rolling_back'];
+
+/** How long a worker may have a run and not begin its step before a search for another one is offered. */
+const IDLE_MS = 10_000;
 
 export function isOver(state: RunState): boolean {
   return OVER.includes(state);
@@ -23,18 +26,66 @@ export interface Rights {
   vote: boolean;
 }
 
-export function actionsFor(run: Run, remedies: readonly Schema['Remedy'][], rights: Rights): Action[] {
-  const found: Action[] = [];
+/** What else is known of the run: its steps, and why it stands where it stands at this moment. */
+export interface Standing {
+  steps: readonly Step[];
+  because: readonly Schema['Cause'][];
+  now: number;
+}
+
+const UNKNOWN: Standing = { steps: [], because: [], now: 0 };
+
+export function actionsFor(run: Run, remedies: readonly Schema['Remedy'][], rights: Rights, standing = UNKNOWN): Action[] {
+  const found = new Set<Action>();
   for (const remedy of remedies) {
     if (remedy === 'wait' || remedy === 'start_worker') continue;
     const votes = remedy === 'approve' || remedy === 'reject';
-    if (votes ? rights.vote : rights.operate) found.push(remedy);
+    if (votes ? rights.vote : rights.operate) found.add(remedy);
   }
-  if (!rights.operate) return found;
-  if (isOver(run.state) && !found.includes('restart')) found.push('restart');
+  if (!rights.operate) return [...found];
+  if (isOver(run.state)) found.add('restart');
   // Another run undoes it; the server knows whether there is anything to undo.
-  if (run.state === 'succeeded' && run.trigger?.type !== 'rollback') found.push('rollback');
-  if (PAUSABLE.includes(run.state) && run.control === 'active') found.push('pause');
+  if (run.state === 'succeeded' && run.trigger?.type !== 'rollback') found.add('rollback');
+  // Whoever has paused it may also undo it, once nothing runs.
+  if (run.state === 'paused' && found.has('resume') && !standing.steps.some((step) => step.state === 'running')) found.add('rollback');
+  if (run.state === 'rolling_back' && run.control === 'paused') found.add('resume').add('cancel');
+  // What would undo an ended run can be given up as long as people are asked about it.
+  if (run.state === 'rolling_back' && run.trigger?.type === 'rollback' && standing.steps.some((step) => step.state === 'waiting_approval')) found.add('cancel');
+  if (PAUSABLE.includes(run.state) && run.control === 'active') found.add('pause');
+  if (isUnattended(run, standing)) found.add('reassign');
+  // There is one rollback of a run, and it goes on by the other directives.
+  if (!isOver(run.state) && isBeingUndone(standing.steps)) found.delete('rollback');
   // A run from which another one was made is the past: the last one of the chain is the one to go on from.
-  return run.continued_by == null ? found : found.filter((action) => action !== 'retry' && action !== 'restart');
+  if (run.continued_by != null) {
+    found.delete('retry');
+    found.delete('restart');
+  }
+  return [...found];
+}
+
+/** Whether its rollback has begun. */
+export function isBeingUndone(steps: readonly Step[]): boolean {
+  return steps.some((step) => step.kind === 'rollback');
+}
+
+/** Whether a worker can be looked for though none was lost: the one that has the run does not begin, or none was found at once. */
+function isUnattended(run: Run, { because, now }: Standing): boolean {
+  if (run.control !== 'active') return false;
+  return because.some((cause) => {
+    if (cause.cause === 'assigning') return cause.asked == null && (cause.failures ?? []).length > 0;
+    const shares = cause.cause === 'unclaimed' && (cause.needs ?? []).includes('workdir');
+    return shares && run.assignment?.state === 'acked' && now - cause.since > IDLE_MS;
+  });
+}
+
+/** Steps that a run can go back over: nothing of theirs is under way or unknown. */
+const REWINDABLE: StepState[] = ['ready', 'waiting_approval', 'waiting_signal', 'succeeded', 'skipped', 'failed'];
+
+/** Whether the run can begin again at a step. `asks`: people are asked whether it goes on. */
+export function canRestartFrom(step: Step, run: Run, steps: readonly Step[], asks: boolean): boolean {
+  if (step.kind === 'rollback' || run.continued_by != null) return false;
+  if (isOver(run.state)) return !steps.some((each) => each.state === 'in_doubt');
+  const passed = steps.filter((each) => each.position >= step.position && each.position <= run.position);
+  const isFree = passed.length > 0 && passed.every((each) => REWINDABLE.includes(each.state));
+  return run.state === 'paused' && isFree && !asks && !isBeingUndone(steps);
 }

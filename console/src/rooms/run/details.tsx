@@ -153,7 +153,7 @@ function numbers({ metrics }: Run): [string, string][] {
   if (metrics == null) return [];
   const { steps, succeeded, failed, skipped, attempts, retries, approvals, approval_wait_ms, output_bytes } = metrics;
   const ended = [`${succeeded} of ${steps} succeeded`, failed > 0 && `${failed} failed`, skipped > 0 && `${skipped} skipped`];
-  const asked = approvals === 0 ? 'nobody' : `${approvals === 1 ? 'once' : `${approvals} times`}, ${span(approval_wait_ms)} of waiting`;
+  const asked = approvals === 0 ? 'none' : `${approvals === 1 ? 'once' : `${approvals} times`}, ${span(approval_wait_ms)} of waiting`;
   return [
     ['Steps', ended.filter(Boolean).join(', ')],
     ['Attempts', retries === 0 ? `${attempts}` : `${attempts}, of which ${retries === 1 ? 'one retry' : `${retries} retries`}`],

@@ -8,7 +8,7 @@ import { Loaded } from '../../parts/loaded';
 import { Prose, Text } from '../../parts/text';
 import { visible } from '../../text/visible';
 import { at, go } from '../../route/router';
-import { isOver, type Action } from './actions';
+import { isBeingUndone, isOver, type Action } from './actions';
 import { rollbackQuery, whyQuery } from './query';
 
 export const VERBS: Record<Action, string> = {
@@ -47,9 +47,10 @@ const UNDOABLE: Step['state'][] = ['succeeded', 'failed', 'in_doubt'];
 
 const of = (run: Run) => ({ params: { path: { run: run.run_id } } });
 
-function Cancel({ run, close }: Props) {
+function Cancel({ run, steps, close }: Props) {
   const direct = useDirective(run);
   const undoable = useQuery(rollbackQuery(run.run_id, '')).data?.undone.length ?? 0;
+  const undoing = isBeingUndone(steps);
   const [back, setBack] = useState(false);
   return (
     <FormDialog
@@ -59,8 +60,10 @@ function Cancel({ run, close }: Props) {
       close={close}
       act={(form) => direct(api.POST('/api/v1/runs/{run}/cancel', { ...of(run), body: { reason: text(form, 'reason'), rollback: back } }), 'The run is being canceled.')}
     >
-      <p>Nothing further starts. A step that is running is told to stop. This cannot be taken back.</p>
-      {undoable > 0 && <Check label="Undo first what it has done" checked={back} onChange={(event) => setBack(event.target.checked)} />}
+      <p>
+        Nothing further starts. A step that is running is told to stop. {undoing && 'What is not undone yet stays as it is. '}This cannot be taken back.
+      </p>
+      {undoable > 0 && !undoing && <Check label="Undo first what it has done" checked={back} onChange={(event) => setBack(event.target.checked)} />}
       {back && <Undone run={run} from="" />}
       <Reason />
     </FormDialog>
@@ -73,16 +76,14 @@ function Rollback({ run, steps, close }: Props) {
   const [key] = useState(intention);
   const over = isOver(run.state);
   const done = steps.filter((step) => step.kind !== 'rollback' && UNDOABLE.includes(step.state));
-  // A run that has not ended ends by it, also where nothing is undone.
-  const everything = useQuery(rollbackQuery(run.run_id, '')).data?.undone.length;
+  const nothing = useQuery(rollbackQuery(run.run_id, '')).data?.undone.length === 0;
   const chosen = useQuery(rollbackQuery(run.run_id, from)).data?.undone.length;
-  const nothing = over && everything === 0;
   return (
     <FormDialog
       title="Roll this run back"
       verb="Roll back"
       danger
-      disabled={over && chosen === 0}
+      disabled={chosen === 0}
       close={close}
       act={(form) => direct(api.POST('/api/v1/runs/{run}/rollback', { ...of(run), headers: key, body: { reason: text(form, 'reason'), step: from === '' ? null : from } }), 'What the run did is being undone.')}
     >
@@ -153,7 +154,7 @@ function Pause({ run, close }: Props) {
       close={close}
       act={(form) => direct(api.POST('/api/v1/runs/{run}/pause', { ...of(run), body: { reason: text(form, 'reason') } }), 'The run is paused.')}
     >
-      <p>No further step begins until somebody resumes it. A step that is running finishes; votes and signals are kept.</p>
+      <p>No further step begins until a person resumes it. A step that is running finishes; votes and signals are kept.</p>
       <Reason />
     </FormDialog>
   );
@@ -220,10 +221,22 @@ function Reassign({ run, close }: Props) {
       close={close}
       act={(form) => direct(api.POST('/api/v1/runs/{run}/reassign', { ...of(run), body: { reason: text(form, 'reason') } }), 'Another worker is looked for.', 'People are asked first; then another worker is looked for.')}
     >
-      <p>The next worker begins with an empty directory. What the lost one has left there is gone; see what its command did first. Where an approval guards the step, those people are asked again.</p>
+      <p>{reassigns(run)}</p>
       <Reason />
     </FormDialog>
   );
+}
+
+/** What will happen, by what has become of the run's worker. */
+function reassigns({ assignment, state }: Run): string {
+  const asks = state === 'paused' ? ' Where an approval guards the step, those people are asked again.' : '';
+  if (assignment?.state === 'acked') {
+    return `“${visible(assignment.worker ?? '')}” has not begun the step, and gives the run up. The worker that is found begins with an empty directory.${asks}`;
+  }
+  if (assignment?.lost === true) {
+    return `The next worker begins with an empty directory. What the lost one has left there is gone; see what its command did first.${asks}`;
+  }
+  return `No worker has taken the run. One is looked for anew, with all attempts.${asks}`;
 }
 
 export function RestartDialog({ run, from, close }: { run: Run; from?: string; close: () => void }) {
@@ -285,7 +298,7 @@ function Resolve({ run, steps, close }: Props) {
         return direct(api.POST('/api/v1/runs/{run}/steps/{step}/resolve', { params, body }), 'It is recorded, and the run goes on.');
       }}
     >
-      <p>An effect was sent and nobody knows what became of it. Look in the other system first; what you say here is believed.</p>
+      <p>An effect was sent and its outcome is unknown. Look in the other system first; what you say here is believed.</p>
       {doubtful.length === 1 ? (
         <p>
           Step: <strong><Text of={doubtful[0]!.key} /></strong>

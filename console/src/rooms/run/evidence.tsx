@@ -1,4 +1,4 @@
-/** Evidence of an ended run: one signed file, what it says, and how somebody verifies it. */
+/** Evidence of an ended run: one signed file, what it says, and how to verify it. */
 
 import { useQuery } from '@tanstack/react-query';
 import type { Run } from '../../api/client';

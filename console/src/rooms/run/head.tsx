@@ -36,13 +36,13 @@ export function RunHead({ run, steps }: { run: Run; steps: Step[] }) {
   const defined = useQuery(definitionQuery(run.workflow, run.workflow_version)).data != null;
   const startable = rights.operate && defined;
   const workspace = useFlag('ui.task_workspace.enabled');
+  const causes = why.data?.because ?? [];
   const decidable = open !== undefined && canDecide(open, me);
-  const actions = actionsFor(run, why.data?.next ?? [], rights).filter(
+  const actions = actionsFor(run, why.data?.next ?? [], rights, { steps, because: causes, now }).filter(
     (action) => decidable || (action !== 'approve' && action !== 'reject'),
   );
   const keyed = actions.filter((action) => KEYS[action] !== undefined);
   useKeys('This run', keyed.map((action) => ({ press: KEYS[action]!, does: VERBS[action], run: () => setDoing(action) })));
-  const causes = why.data?.because ?? [];
   const needsWorker = why.data?.next.includes('start_worker') === true;
   const close = () => setDoing(undefined);
   const Dialog = doing === undefined || doing === 'approve' || doing === 'reject' ? undefined : DIALOGS[doing];

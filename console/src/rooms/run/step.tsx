@@ -14,7 +14,7 @@ import { ApprovalVotes } from '../approvals/votes';
 import { Attempts, WorkerLink } from './attempts';
 import { CostAndCredentials } from './cost';
 import { Decisions } from './decisions';
-import { isOver } from './actions';
+import { canRestartFrom } from './actions';
 import { RestartDialog } from './dialogs';
 import { StepOutput } from './output';
 import { PHASE_WORDS } from './phases';
@@ -39,10 +39,8 @@ export function StepPane({ run, steps, step, events }: Props) {
   const tried = (attempts.data ?? []).filter((attempt) => attempt.position === step.position);
   const [restart, setRestart] = useState(false);
   const operates = useMay('operate');
-  // The server refuses it while an effect's outcome is unknown.
-  const doubtful = steps.some((each) => each.state === 'in_doubt');
-  const restartable =
-    operates && step.kind !== 'rollback' && run.continued_by == null && !doubtful && (isOver(run.state) || run.state === 'paused');
+  const asks = (approvals.data ?? []).some((approval) => approval.state === 'requested' && approval.purpose !== 'skip');
+  const restartable = operates && canRestartFrom(step, run, steps, asks);
   return (
     <>
       <header className="pane-head">
@@ -147,11 +145,11 @@ function factsOf(step: Step, defined: DefinedStep | undefined, retried: boolean)
 function readBack(output: unknown): React.ReactNode {
   const { verified, why } = (output ?? {}) as { verified?: boolean | null; why?: string };
   if (verified === true) return 'the target shows that it is undone';
-  if (verified === false) return <>nobody could tell whether it is undone{why !== undefined && <>: <Text of={why} /></>}</>;
+  if (verified === false) return <>the target does not show whether it is undone{why !== undefined && <>: <Text of={why} /></>}</>;
   return undefined;
 }
 
-/** Who has it, or had it last. */
+/** The worker that has the step, or had it last. */
 function workerFact(last: Schema['AttemptView'] | undefined): [string, React.ReactNode][] {
   return last === undefined ? [] : [['Worker', <WorkerLink of={last} />]];
 }

@@ -66,7 +66,7 @@ export function bulkFilter({ label, input, ...rest }: RunFilter): Schema['RunQue
   };
 }
 
-/** What somebody typed into the search field, as a filter: an id, `subject:…`, `label:value`, `input.name:value`, or a part of these. */
+/** The text of the search field, as a filter: an id, `subject:…`, `label:value`, `input.name:value`, or a part of these. */
 export function searched(typed: string): { run: string } | { name: 'label' | 'input' | 'subject' | 'text'; value: string } | undefined {
   const text = typed.trim();
   if (text === '') return undefined;

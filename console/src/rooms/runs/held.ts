@@ -1,4 +1,4 @@
-/** A live list that does not move under somebody's hand. */
+/** A live list whose rows stay in place while the viewer points at it. */
 
 import { useRef } from 'react';
 import type { Run } from '../../api/client';

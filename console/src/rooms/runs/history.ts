@@ -24,7 +24,7 @@ export interface History {
   lookedThrough?: number;
 }
 
-type Asked = Omit<RunFilter, 'state'>;
+type HistoryFilter = Omit<RunFilter, 'state'>;
 
 export function historyQuery({ state: _, ...filter }: RunFilter) {
   return queryOptions({
@@ -37,7 +37,7 @@ export function historyQuery({ state: _, ...filter }: RunFilter) {
   });
 }
 
-async function counted({ created_from, text: _, ...filter }: Asked): Promise<History> {
+async function counted({ created_from, text: _, ...filter }: HistoryFilter): Promise<History> {
   const ask = (from?: number) => must(api.GET('/api/v1/stats', { params: { query: { ...filter, from } } }));
   let stats = await ask(created_from);
   for (let closer = 0; created_from === undefined && closer < CLOSER_MAX; closer++) {
@@ -60,7 +60,7 @@ export function closerFrom({ spans, from, before }: Pick<Schema['StatsView'], 's
 }
 
 /** By what the list says: a part of a text is sought run by run. */
-async function listed(filter: Asked): Promise<History> {
+async function listed(filter: HistoryFilter): Promise<History> {
   const at = Date.now();
   const created_from = filter.created_from ?? at - DAY;
   const runs: Lived[] = [];

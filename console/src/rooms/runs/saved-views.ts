@@ -1,4 +1,4 @@
-/** Views of the runs: filters with a name, kept in this browser for each person. An address carries one to somebody else. */
+/** Views of the runs: filters with a name, kept in this browser for each person. A shared address carries one to another person. */
 
 export interface View {
   name: string;
@@ -20,7 +20,7 @@ export function filtersOf(query: URLSearchParams): string {
   return kept.toString();
 }
 
-/** What was kept, which anybody with the browser's tools could have changed. */
+/** Reads the stored views. They are not trusted: a user of the browser's tools could have changed them. */
 export function readViews(kept: string | null): View[] {
   try {
     const list: unknown = JSON.parse(kept ?? '[]');
@@ -43,7 +43,7 @@ export function viewAddress(view: View): string {
   return view.query === '' ? '/runs' : `/runs?${view.query}`;
 }
 
-/** An address for others: whoever opens it sees the runs, and can keep the view under its name. */
+/** An address to share: a person who opens it sees the runs, and can keep the view under its name. */
 export function sharedAddress(origin: string, view: View): string {
   const query = new URLSearchParams(view.query);
   query.set('view', view.name);

@@ -24,7 +24,7 @@ export function SavedViews() {
   const here = filtersOf(query);
   const known = views.find((view) => view.query === here);
   const savable = here !== '' && known === undefined;
-  // Somebody else's name for it, out of a shared address.
+  // The name that the person who shared the address gave the view.
   const offered = (query.get('view') ?? '').slice(0, VIEW_NAME_MAX);
   function keep(next: View[]) {
     localStorage.setItem(place, JSON.stringify(next));
@@ -82,7 +82,7 @@ export function SavedViews() {
 function Views({ views, forget, close }: { views: View[]; forget: (view: View) => void; close: () => void }) {
   return (
     <Dialog title="Saved views" close={close}>
-      <p className="quiet">They are kept in this browser. A copied link shows somebody else the same runs, and lets them keep the view.</p>
+      <p className="quiet">They are kept in this browser. A copied link shows another person the same runs, and lets them keep the view.</p>
       {views.length === 0 && <p>There are none any more.</p>}
       <ul className="view-list">
         {views.map((view) => (

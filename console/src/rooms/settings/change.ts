@@ -5,7 +5,7 @@ import type { Schema } from '../../api/client';
 export type Change = Schema['ChangeView'];
 export type ChangeDeed = 'agree' | 'reject' | 'carry out';
 
-/** Who asked carries it out; the others decide. */
+/** The admin who asked for the change carries it out; the other admins decide. */
 export function deedsFor({ state, asked_by }: Change, me: string): ChangeDeed[] {
   if (state === 'approved') return asked_by === me ? ['carry out'] : [];
   return state === 'requested' && asked_by !== me ? ['agree', 'reject'] : [];

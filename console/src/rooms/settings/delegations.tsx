@@ -23,8 +23,8 @@ export function Delegations() {
       <Loaded query={list} rows={3}>
         {({ delegations }) =>
           delegations.length === 0 ? (
-            <Empty title="Nobody has lent anything" command={'interlock approval delegate bob --for 14d --reason "on leave"'}>
-              <p>Going away? Lend your right to decide, so that nobody waits for you:</p>
+            <Empty title="No delegations" command={'interlock approval delegate bob --for 14d --reason "on leave"'}>
+              <p>Going away? Lend your right to decide, so that no run waits for you:</p>
             </Empty>
           ) : (
             <Table

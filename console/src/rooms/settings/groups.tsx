@@ -36,7 +36,7 @@ export function Groups() {
           const groups = groupsOf(users);
           if (groups.length === 0) {
             return (
-              <Empty title="Nobody belongs to a group" command={'approval: { approvers: [sre], quorum: 2 }'}>
+              <Empty title="No person belongs to a group" command={'approval: { approvers: [sre], quorum: 2 }'}>
                 <p>
                   Give <Link to="/settings/people">people</Link> groups, or let the identity provider send them. A workflow then asks one:
                 </p>
@@ -53,7 +53,7 @@ export function Groups() {
                 { title: 'Members', cell: (group) => <Text of={group.people.map((person) => person.name).join(', ')} /> },
                 {
                   title: 'Who can decide',
-                  cell: (group) => (group.deciding === 0 ? <span className="tag warn">nobody can decide</span> : `${group.deciding} can decide`),
+                  cell: (group) => (group.deciding === 0 ? <span className="tag warn">no member can decide</span> : `${group.deciding} can decide`),
                 },
               ]}
             />

@@ -34,7 +34,7 @@ export function Keys() {
           title={`Revoke ${doing.revoke.name}`}
           verb="Revoke"
           danger
-          what="Whoever uses it is refused at once. This cannot be taken back."
+          what="Clients that use it are refused at once. This cannot be taken back."
           changes="keys"
           act={async () => {
             await must(api.DELETE('/api/v1/keys/{key}', { params: { path: { key: doing.revoke.key } } }));

@@ -29,7 +29,7 @@ export function Tenant() {
           ['Pending runs', <Used limit="pending_runs_max" of={tenant} now={usage.pending_runs_max} />],
           ['Runs not ended', usage.active?.toLocaleString() ?? '…'],
           ['Share', `${tenant.weight}, beside other tenants`],
-          ['Self-approval', tenant.settings.self_approval === true ? 'people may approve what they started, outside of production' : 'nobody approves what they started'],
+          ['Self-approval', tenant.settings.self_approval === true ? 'people may approve what they started, outside of production' : 'people may not approve what they started'],
           ['Created', <Instant at={tenant.created_at} />],
         ]}
       />

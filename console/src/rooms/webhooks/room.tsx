@@ -1,4 +1,4 @@
-/** Webhooks: who may start workflows from outside, who is told of events, and what became of each message. */
+/** Webhooks: addresses that start workflows from outside, endpoints that are told of events, and every delivery. */
 
 import { useState } from 'react';
 import { useQuery } from '@tanstack/react-query';
@@ -55,7 +55,7 @@ interface ListProps<T> {
 function Outbound({ endpoints, selected }: ListProps<Schema['OutboundView']>) {
   if (endpoints.length === 0) {
     return (
-      <Empty title="Nobody is told of events" command="interlock webhook out create https://hooks.example.org/interlock">
+      <Empty title="No endpoints yet" command="interlock webhook out create https://hooks.example.org/interlock">
         <p>An endpoint of yours gets a signed message for each event that it wants (Standard Webhooks).</p>
       </Empty>
     );

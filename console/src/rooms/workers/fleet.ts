@@ -12,7 +12,7 @@ export function standingOf(worker: Worker): Standing {
   return worker.running > 0 ? 'working' : 'idle';
 }
 
-/** Steps stand in the queue, and nobody takes from it. */
+/** Steps wait in the queue, and no worker takes from it. */
 export function isUnserved(queue: Queue): boolean {
   return queue.workers === 0 && queue.ready > 0;
 }

@@ -1,4 +1,4 @@
-/** Queues: what waits in each, who takes from it, and why it waits where nobody does. */
+/** Queues: the steps that wait in each, the workers that take from it, and why steps wait where no worker does. */
 
 import { useState } from 'react';
 import { useQuery } from '@tanstack/react-query';

@@ -10,10 +10,10 @@ import { useSay } from '../../parts/toast';
 import { at, go } from '../../route/router';
 import { Diagnostics, validationQuery } from './diagnostics';
 
-/** How long somebody has not typed before what they have is checked. */
+/** How long typing has to pause before the text is checked. */
 const PAUSE_MS = 500;
 
-/** The text as it was when nobody had typed for a moment. */
+/** The text as of the last pause in typing. */
 function useSettled(text: string): string {
   const [settled, setSettled] = useState(text);
   useEffect(() => {

@@ -47,7 +47,7 @@ export function valueOf(name: string, schema: InputSchema, typed: string): unkno
   }
 }
 
-/** A value as somebody would have typed it. */
+/** A value as a person would type it into its field. */
 export function typedAs({ default: value, secret }: InputSchema): string {
   if (value === undefined || value === null) return '';
   if (secret === true) return typeof value === 'object' ? String((value as { $secret?: unknown }).$secret ?? '') : '';

@@ -128,7 +128,7 @@ function DisableDialog({ name, disabled, close }: { name: string; disabled: bool
   }
   return (
     <FormDialog title={disabled ? 'Enable this workflow' : 'Disable this workflow'} verb={disabled ? 'Enable' : 'Disable'} danger={!disabled} close={close} act={act}>
-      <p>{disabled ? 'It takes starts again: by hand, by schedules and by webhooks.' : 'It takes no more starts, by nobody. Runs that are under way go on.'}</p>
+      <p>{disabled ? 'It takes starts again: by hand, by schedules and by webhooks.' : 'It takes no more starts: not by hand, by schedules or by webhooks. Runs that are under way go on.'}</p>
     </FormDialog>
   );
 }

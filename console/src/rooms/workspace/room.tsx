@@ -73,7 +73,7 @@ export function WorkspaceRoom({ id }: { id: string }) {
 /** Kinds of steps that write nothing while they run. */
 const SILENT = ['approval', 'wait', 'transform'];
 
-/** Whose output is shown while nobody has chosen: the step that the run stands at, or the newest before it that can write. */
+/** The step whose output is shown until the viewer chooses one: the run's current step, or the newest before it that can write. */
 function followed(steps: Step[], position: number | undefined): Step | undefined {
   const current = steps.find((step) => step.position === position);
   if (current !== undefined && !SILENT.includes(current.kind)) return current;
