@@ -1,4 +1,4 @@
-# A worker is the binary beside your tasks, on whatever base they need.
+# A worker is the binary beside your tasks, on the base image that they need.
 #
 #   docker build -f deploy/worker.Dockerfile -t interlock-worker deploy
 ARG INTERLOCK_IMAGE=interlock:latest

@@ -32,7 +32,7 @@ schedule = post("/schedules", {"name": "s", "workflow": "fuzzed", "cron": "0 3 *
 inbound = post("/webhooks", {"name": "w", "source": "generic"}, admin)
 session = post("/agent/register", {"worker": "w", "queues": ["q"], "slots": 1}, worker)["session"]
 
-# Nothing happens behind a long poll here, so nobody waits for it.
+# Nothing happens behind a long poll here, so no request waits for it.
 guessing = {"wait_ms": 0}
 knowing = {
     **guessing,

@@ -29,7 +29,7 @@ def promtool(program: str, *arguments: str) -> None:
 
 
 def metrics_of(interlock: str) -> str:
-    """What a server says about itself once somebody has asked it something under a key."""
+    """The metrics of a server after a request with a key."""
     with tempfile.TemporaryDirectory() as folder:
         data = Path(folder) / "data"
         env = {"HOME": folder, "INTERLOCK_CONFIG_DIR": folder}

@@ -30,7 +30,7 @@ steps:
   - { id: act, task: slow, effect: read }
   - { id: after, task: note, effect: read }
 """
-# One line when it begins and one when it ends: what really ran, whatever anybody has recorded.
+# One line when it begins and one when it ends: what really ran, whatever the store has on record.
 PROGRAM = """#!/bin/sh
 cat >/dev/null
 echo "begin $INTERLOCK_RUN_ID $INTERLOCK_STEP $INTERLOCK_ATTEMPT" >>"{ledger}"
@@ -154,7 +154,7 @@ def start_runs(api, count):
 
 
 def made_good(api, lost, killed_at):
-    """For each lost attempt: after how many seconds it was noticed, and after how many somebody else had the step."""
+    """For each lost attempt: after how many seconds it was noticed, and after how many another attempt had the step."""
 
     def successors():
         told = []
@@ -185,7 +185,7 @@ def ledger_of(path):
 
 
 def check(api, runs, ledger):
-    """Nothing lost, nothing done that nobody has recorded."""
+    """Nothing is lost, and nothing was done that is not on record."""
     wrong = []
     counted = ledger_of(ledger)
     repeats = 0
@@ -272,7 +272,7 @@ def rehearse(fleet, api, ports, ledger, count):
     fleet.kill("server-a")
     until("that server-b answers alone", lambda: only_b.get("/me"))
     print(f"server-a was killed: server-b answered after {time.time() - killed_at:.1f} s")
-    # Its worker has nobody to report to; what it held is taken over like that of a worker that was killed.
+    # Its worker has no server to report to; what it held is taken over like that of a worker that was killed.
     lost = held_by(only_b, more, "worker-1") or lost
     late.append(report("worker-1 was cut off with it", lost, made_good(only_b, lost, killed_at)))
     fleet.server("server-a", ports[0])

@@ -19,5 +19,5 @@ const bench = restate.service({
 const server = http2.createServer(restate.createEndpointHandler({ services: [bench], logger: () => {} }));
 server.listen(0, "127.0.0.1", () => process.stdout.write(`${server.address().port}\n`));
 
-// Whoever started this holds its standard input; when that closes, nobody needs it any more.
+// The process that started this one holds its standard input; when that closes, this one ends.
 process.stdin.resume().on("end", () => process.exit(0));

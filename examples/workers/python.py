@@ -177,7 +177,7 @@ class Attempt:
         except CertainlyNot:
             self.outcome(receipt, False, None)
             raise
-        # Whatever else it raises says nothing about what has happened: no outcome is told, and the step is in doubt.
+        # Any other exception does not say whether the effect happened: no outcome is reported, and the step is in doubt.
         self.outcome(receipt, True, response)
         return response
 
@@ -193,7 +193,7 @@ class Attempt:
             return {"status": "completed", "output": task(work["input"], self)}
         except TryAgain as error:
             return {"status": "retry", "error": {"class": "unavailable", "code": "TRY_AGAIN", "message": str(error)}}
-        except Exception as error:  # noqa: BLE001 - whatever user code throws is the step's error
+        except Exception as error:  # noqa: BLE001 - every exception of user code is the step's error
             return {"status": "dead", "error": {"class": "terminal", "code": "TASK_FAILED", "message": repr(error)}}
 
     def report(self, outcome):

@@ -23,7 +23,7 @@ if [[ -n ${INTERLOCK_API_KEY_FILE:-} || -r $key_file ]]; then
     printf 'authorization: Bearer %s\n' "$(<"$key_file")" >>"$headers"
 fi
 
-# Seconds on a clock that nobody sets, where there is one.
+# Seconds on the monotonic clock, where there is one.
 now() { cut -d. -f1 /proc/uptime 2>/dev/null || date +%s; }
 
 # call PATH BODY: prints the answer. Status 1: no answer, so repeat it; 2: the server says no; 3: no such session.
@@ -123,8 +123,9 @@ tasks=$(declare -F | sed -n 's/^declare -f task_//p' | jq -Rn '[inputs]')
 hello=$(jq -n --arg worker "shell:$$" --argjson tasks "$tasks" \
     '{worker: $worker, queues: ["default"], slots: 1, tasks: $tasks, capabilities: ["effects"]}')
 
-# One heartbeat renews the session, whatever it is doing. What it holds is listed, so that a lost claim is noticed. The
-# lease counts from when the renewal was sent, so that it never ends later here than at the server.
+# One heartbeat renews the session, also while a task runs. It lists the attempts that the worker holds, so that the
+# server notices a lost claim. The lease counts from when the renewal was sent, so that it never ends later here than at
+# the server.
 heartbeats() {
     local sent_at renewed
     while sleep "$renew_every"; do

@@ -92,7 +92,7 @@ impl Archive {
                 break;
             }
             sim.tally.count("restores broken off");
-            // Whoever sees that it was broken off calls it again, or starts a server, which has to finish it.
+            // An operator who sees that it was broken off calls it again, or starts a server, which has to finish it.
             if dice.one_in(2) {
                 break;
             }
@@ -108,7 +108,8 @@ impl Archive {
         is_first: bool,
         breaks_off: Option<u64>,
     ) -> Result<bool, String> {
-        let knife = Arc::new(Knife { commits: AtomicU64::new(breaks_off.unwrap_or(u64::MAX)), cut: Notify::new() });
+        let knife =
+            Arc::new(RestoreCutter { commits: AtomicU64::new(breaks_off.unwrap_or(u64::MAX)), cut: Notify::new() });
         let mut store_options = Options::new(ServerId(options.ids.fresh()));
         store_options.mode = Mode::Inline(Arc::clone(&knife) as Arc<dyn Faults>);
         let url = StoreUrl::SqliteMemory(self.database.clone());
@@ -139,40 +140,40 @@ impl Archive {
         Ok(finished)
     }
 
-    /// Whether nobody can be left who sends effects for an attempt from before the restore.
+    /// Whether no worker can be left that sends effects for an attempt from before the restore.
     pub fn is_settled(&self) -> bool {
         let at = *self.restored_at.lock().unwrap_or_else(PoisonError::into_inner);
         at.is_none_or(|at| at.elapsed() > LEASE.as_duration() + Duration::from_secs(1))
     }
 
     /// What a person finds who looks at a run before they let it go on.
-    pub async fn look_at(&self, sim: &Sim, run: &Run) -> Standing {
+    pub async fn look_at(&self, sim: &Sim, run: &Run) -> EffectsSinceBackup {
         if self.restores() == 0 {
-            return Standing::Fine;
+            return EffectsSinceBackup::Fine;
         }
         if !self.is_settled() {
-            return Standing::TooEarly;
+            return EffectsSinceBackup::TooEarly;
         }
         for key in sim.sink.unsafe_keys(run.tenant, run.root()) {
             let known = match sim.database().receipt_by_key(run.tenant, &key).await {
                 Ok(row) => row.is_some_and(|row| row.receipt.state != ReceiptState::Failed),
-                Err(_) => return Standing::TooEarly,
+                Err(_) => return EffectsSinceBackup::TooEarly,
             };
             if !known {
-                return Standing::ActedSince;
+                return EffectsSinceBackup::ActedSince;
             }
         }
-        Standing::Fine
+        EffectsSinceBackup::Fine
     }
 }
 
 /// Ends a restore after so many commits.
-struct Knife {
+struct RestoreCutter {
     commits: AtomicU64,
     cut: Notify,
 }
 
-impl Faults for Knife {
+impl Faults for RestoreCutter {
     fn before_commit(&self, _group: u64) -> BoxFuture<'static, CommitFault> {
         let left = self.commits.load(Ordering::Relaxed);
         if left == 0 {
@@ -186,7 +187,7 @@ impl Faults for Knife {
 
 /// What became of a run's effects since the backup.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Standing {
+pub enum EffectsSinceBackup {
     Fine,
     /// A worker may still be at it.
     TooEarly,

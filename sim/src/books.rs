@@ -7,7 +7,7 @@ use interlock_core::work::AttemptRef;
 use tokio::time::Instant;
 
 use crate::bulk::AckedJob;
-use crate::triggers::receivers::Arrived;
+use crate::triggers::receivers::ArrivedEvent;
 use crate::triggers::senders::AckedDelivery;
 
 #[derive(Clone, Default)]
@@ -16,14 +16,14 @@ pub struct Books {
     pub starts: BTreeMap<(TenantId, String), RunId>,
     /// When a client was first told that a run has been started.
     pub started: BTreeMap<(TenantId, RunId), Instant>,
-    /// Every run that anybody was told of.
+    /// Every run that a client or a person was told of.
     pub runs: BTreeSet<(TenantId, RunId)>,
     pub signals: Vec<AckedSignal>,
     pub votes: Vec<AckedVote>,
     pub cancels: BTreeSet<(TenantId, RunId)>,
     pub jobs: Vec<AckedJob>,
     /// Reports of workers that were answered with success.
-    pub reports: BTreeMap<AttemptRef, Word>,
+    pub reports: BTreeMap<AttemptRef, ReportKind>,
     /// Who was handed an attempt.
     pub handed: BTreeMap<AttemptRef, interlock_core::ids::SessionId>,
     /// Questions that tasks sent out when they began to wait.
@@ -33,7 +33,7 @@ pub struct Books {
     /// Webhooks and signals that start runs, by their sender's id.
     pub deliveries: BTreeMap<(TenantId, String), AckedDelivery>,
     /// Events that reached an endpoint, in the order of their arrival.
-    pub arrived: BTreeMap<(TenantId, OutboundId), Vec<Arrived>>,
+    pub arrived: BTreeMap<(TenantId, OutboundId), Vec<ArrivedEvent>>,
 }
 
 #[derive(Debug, Clone)]
@@ -59,7 +59,7 @@ pub struct AckedVote {
 
 /// What a worker reported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Word {
+pub enum ReportKind {
     Completed,
     Waiting,
     Failed,

@@ -1,5 +1,5 @@
-//! Bulk jobs: somebody acts on all runs of a workflow at once. The job is carried out whatever becomes of the server that
-//! began it: on every run of it once, or with a failure on record.
+//! Bulk jobs: an operator acts on all runs of a workflow at once. The job is carried out whatever becomes of the server
+//! that began it: on every run of it once, or with a failure on record.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -23,7 +23,7 @@ use crate::sim::ALL;
 use crate::sim::Sim;
 use crate::trace::say;
 
-/// A job that somebody was told of.
+/// A job that was acknowledged.
 #[derive(Debug, Clone)]
 pub struct AckedJob {
     pub tenant: TenantId,

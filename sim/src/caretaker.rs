@@ -1,4 +1,4 @@
-//! After the faults: somebody who looks after every run that stands still, so that all of them end. What still does
+//! After the faults: a person who looks after every run that stands still, so that all of them end. What still does
 //! not end was lost by the engine.
 
 use std::sync::Arc;

@@ -80,7 +80,7 @@ pub async fn place(caller: Caller, order: Order) {
     let began_in = sim.archive.restores();
     let Some(run) = start(&caller, &order).await else { return };
     if sim.swarm.skews_ms.len() > 1 && (sim.swarm.eager || dice.one_in(2)) {
-        // Whoever has just started something knows that they may speak to it, through whichever server.
+        // A client that has just started a run may signal it, through whichever server.
         let (tenant, key) = (order.tenant, order.name());
         let (signal_type, payload) = (SIGNAL.into(), json_of(&json!({ "from": "starter" })));
         signal(
@@ -242,10 +242,10 @@ fn payload(sim: &Sim, unique: bool, repeat: u64) -> Json {
     json_of(&json!({ "nonce": nonce, "repeat": repeat }))
 }
 
-/// Sends what an order's run may wait for, at any time, some of it several times under one id, some of it to everybody.
+/// Sends signals that an order's run may wait for, at any time, some several times under one id, some as a broadcast.
 pub async fn send_signals(caller: Caller, order: Order) {
     let Caller { sim, dice, .. } = &caller;
-    // Nothing else wakes a run that waits for whoever has started it.
+    // Nothing else wakes a run that waits for its starter.
     let most = if sim.swarm.eager { 0 } else { 3 };
     for number in 0..dice.between(0..=most) {
         sleep(dice.millis(0..=sim.swarm.storm_ms / 2)).await;

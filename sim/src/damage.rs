@@ -1,5 +1,5 @@
-//! Rows that cannot be read: somebody has changed them behind everybody's back. Each costs its own run for as long as it
-//! stands, and nobody else anything. It is mended in the end, and the run goes on as if nothing had been.
+//! Rows that cannot be read: they were changed in the database by hand. Each stops its own run for as long as it
+//! stands, and no other run. It is mended in the end, and the run goes on as if nothing had been.
 
 use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};

@@ -23,12 +23,12 @@ use crate::network::{CallError, Caller, PATIENCE};
 use crate::plans::json_of;
 use crate::trace::say;
 
-/// When somebody first saw that an effect is in doubt.
+/// When a person first saw that an effect is in doubt.
 #[derive(Default)]
 pub struct Doubts(Mutex<BTreeMap<(u64, ReceiptId, u32), Instant>>);
 
 impl Doubts {
-    /// Whether nobody can still be sending it. A worker that has not heard by now has lost its lease.
+    /// Whether no worker can still be sending it. A worker that has not heard by now has lost its lease.
     fn is_settled(&self, world: u64, receipt: ReceiptId, attempt: u32) -> bool {
         let mut seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let since = seen.entry((world, receipt, attempt)).or_insert_with(Instant::now);
@@ -93,7 +93,7 @@ pub async fn resolve(caller: &Caller, doubts: &Doubts, run: &Run) -> bool {
     }
 }
 
-/// Somebody who waits for doubts, and resolves each as soon as they may.
+/// A person who waits for doubts, and resolves each as soon as they may.
 pub async fn resolve_at_once(caller: Caller, doubts: Arc<Doubts>) {
     let sim = &caller.sim;
     while !sim.is_calm() {

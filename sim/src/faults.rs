@@ -1,5 +1,5 @@
 //! What a seed does to the store: commits that are slow, lost, or lost after they happened, and crashes right at
-//! their boundaries. After every commit the claims are looked at, while nobody has been told of it yet.
+//! their boundaries. After every commit the claims are checked, before any caller is told of it.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -15,7 +15,7 @@ use crate::swarm::Fault;
 use crate::trace::say;
 
 /// The store's faults for one life of the engine.
-pub struct Weather {
+pub struct StoreFaults {
     pub sim: Arc<Sim>,
     /// The machine it runs on.
     pub host: usize,
@@ -41,7 +41,7 @@ pub struct ReadsOfSecond {
 const IDLE_READS_MAX: u64 = 400;
 const READS_OF_COMMIT_MAX: u64 = 30;
 
-impl Weather {
+impl StoreFaults {
     /// Dies here: asks to be killed and never comes back.
     async fn crash(sim: Arc<Sim>, host: usize, fault: Fault) -> CommitFault {
         sim.tally.count(fault.name());
@@ -51,7 +51,7 @@ impl Weather {
     }
 }
 
-impl Weather {
+impl StoreFaults {
     fn count_read(&self) {
         let second = self.sim.trace.elapsed() / 1_000;
         let mut of_second = self.reads.lock().unwrap_or_else(PoisonError::into_inner);
@@ -76,7 +76,7 @@ impl Weather {
     }
 }
 
-impl Faults for Weather {
+impl Faults for StoreFaults {
     fn before_commit(&self, _group: u64) -> BoxFuture<'static, CommitFault> {
         let (sim, host, dice) = (Arc::clone(&self.sim), self.host, self.dice.clone());
         self.commits.fetch_add(1, Ordering::Relaxed);

@@ -14,9 +14,9 @@ use crate::plans::json_of;
 const MARK: &str = "changed";
 
 #[derive(Default)]
-pub struct GivenInputs(Mutex<Vec<Given>>);
+pub struct GivenInputs(Mutex<Vec<GivenInput>>);
 
-struct Given {
+struct GivenInput {
     tenant: TenantId,
     root: RunId,
     run: RunId,
@@ -24,13 +24,13 @@ struct Given {
 }
 
 impl GivenInputs {
-    /// What the run's current step was given, and one field more. Noted before anybody is asked to take it, because an
-    /// answer may be lost.
+    /// What the run's current step was given, and one field more. Noted before the engine is asked to take it, because
+    /// an answer may be lost.
     pub fn change(&self, run: &Run) -> Json {
         let mut input = run.input(run.position).to_value().unwrap_or_default();
         input[MARK] = json!(true);
         let changed = json_of(&input);
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(Given {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(GivenInput {
             tenant: run.tenant,
             root: run.root(),
             run: run.id,
@@ -49,7 +49,7 @@ impl GivenInputs {
         self.any(|given| (given.tenant, given.root) == (tenant, root) && given.input == *input)
     }
 
-    fn any(&self, matches: impl Fn(&Given) -> bool) -> bool {
+    fn any(&self, matches: impl Fn(&GivenInput) -> bool) -> bool {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).iter().any(matches)
     }
 }

@@ -23,7 +23,7 @@ use tokio::time::{Instant, sleep, timeout};
 
 use crate::courier::Courier;
 use crate::dice::Dice;
-use crate::faults::Weather;
+use crate::faults::StoreFaults;
 use crate::sim::Sim;
 use crate::trace::say;
 use crate::triggers::receivers::Wire;
@@ -56,9 +56,9 @@ pub struct Host {
     life: Mutex<Option<Life>>,
     lives: AtomicU64,
     crash: Notify,
-    /// The next end is one in good order,
+    /// The next end is one in good order, unless the process is doomed.
     gently: AtomicBool,
-    /// unless the process has died meanwhile, and waits for nothing but that somebody sees it.
+    /// The process has died, and its supervisor has not seen it yet.
     doomed: AtomicBool,
 }
 
@@ -172,7 +172,7 @@ impl Host {
 
     async fn open(&self, sim: &Arc<Sim>, dice: &Dice, over: &Arc<AtomicBool>) {
         let number = self.lives.fetch_add(1, Ordering::Relaxed) + 1;
-        let weather = Weather {
+        let weather = StoreFaults {
             sim: Arc::clone(sim),
             host: self.number,
             dice: dice.fork(),

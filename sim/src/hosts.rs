@@ -25,7 +25,7 @@ pub struct Hosts {
     restore: Barrier,
 }
 
-/// Which machine somebody talks to.
+/// Which machine a caller talks to.
 #[derive(Debug, Clone, Copy)]
 pub enum Route {
     /// A load balancer picks one for each request.

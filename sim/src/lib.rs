@@ -35,6 +35,6 @@ mod triggers;
 mod watcher;
 mod worker;
 
-pub use seed::{Failed, Passed, has_part, run_seed};
+pub use seed::{FailedSeed, PassedSeed, has_part, run_seed};
 pub use swarm::{Fault, Part};
 pub use tally::Counts;

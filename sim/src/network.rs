@@ -1,5 +1,5 @@
-//! The network between everybody and the engine: requests and answers are delayed, lost, duplicated, or come when
-//! nobody waits for them any more; connections break in the middle of a request.
+//! The network between the callers and the engine: requests and answers are delayed, lost, duplicated, or come when the
+//! caller does not wait any more; connections break in the middle of a request.
 
 use std::fmt;
 use std::future::Future;
@@ -29,7 +29,7 @@ pub struct Caller {
 /// Why a call has no answer.
 #[derive(Debug)]
 pub enum CallError {
-    /// Nobody knows whether it was carried out.
+    /// Whether it was carried out is unknown.
     Lost,
     Refused(EngineError),
 }
@@ -103,11 +103,15 @@ impl Caller {
 }
 
 /// The answer, and the world that it was given in.
-type Answer<T> = oneshot::Sender<(u64, Result<T, EngineError>)>;
+type AnswerSender<T> = oneshot::Sender<(u64, Result<T, EngineError>)>;
 
 /// One request on its way, and its answer on the way back.
-async fn carry<T, Request, Served>(caller: Caller, request: Arc<Request>, delay: Duration, answer: Option<Answer<T>>)
-where
+async fn carry<T, Request, Served>(
+    caller: Caller,
+    request: Arc<Request>,
+    delay: Duration,
+    answer: Option<AnswerSender<T>>,
+) where
     T: Send + 'static,
     Request: Fn(Engine) -> Served + Send + Sync + 'static,
     Served: Future<Output = Result<T, EngineError>> + Send + 'static,

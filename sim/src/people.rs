@@ -12,7 +12,7 @@ use interlock_engine::commands::vote::VoteRequest;
 use interlock_engine::{Engine, EngineError, commands};
 use tokio::time::sleep;
 
-use crate::archive::Standing;
+use crate::archive::EffectsSinceBackup;
 use crate::books::AckedVote;
 use crate::check::STARTER;
 use crate::doubts::{self, Doubts};
@@ -61,10 +61,10 @@ const DIRECTORS: &[&str] = &["olga", "olga", "anna", "ben", "carl", STARTER];
 pub async fn direct(caller: &Caller, tenant: TenantId, run: &Run, verb: Verb) -> bool {
     let (sim, id) = (&caller.sim, run.id);
     let verb = match sim.archive.look_at(sim, run).await {
-        Standing::TooEarly => return false,
+        EffectsSinceBackup::TooEarly => return false,
         // It has done what the store does not know: to let it go on would be to do that again.
-        Standing::ActedSince => Verb::Cancel,
-        Standing::Fine => verb,
+        EffectsSinceBackup::ActedSince => Verb::Cancel,
+        EffectsSinceBackup::Fine => verb,
     };
     // What stands in the row is then not what the step was given.
     let verb = if verb == Verb::RetryChanged && sim.swarm.payloads { Verb::Retry } else { verb };
@@ -112,7 +112,7 @@ async fn carry_out(
     tenant: TenantId,
     run: RunId,
     directive: Directive,
-) -> Result<commands::Standing, EngineError> {
+) -> Result<commands::RunStatus, EngineError> {
     let Directive { verb, person, step, input } = directive;
     let (by, reason) = (Context::operator(person), "simulated".to_owned());
     match verb {
@@ -137,10 +137,10 @@ async fn carry_out(
 /// Makes a new run from one that has ended.
 pub async fn start_over(caller: &Caller, tenant: TenantId, ended: &Run) {
     let (sim, run) = (&caller.sim, ended.id);
-    if sim.archive.look_at(sim, ended).await != Standing::Fine {
+    if sim.archive.look_at(sim, ended).await != EffectsSinceBackup::Fine {
         return;
     }
-    // Somebody who may be asked to approve what they have resumed.
+    // A person who may be asked to approve the run that they have resumed.
     let person = *caller.dice.pick(&["olga", "anna"]);
     let header = &ended.header;
     let wanted = SubjectRequest { tenant, workspace: &header.workspace, subject: header.subject.as_deref() };

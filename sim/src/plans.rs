@@ -34,7 +34,7 @@ const GIVEN_UP_AFTER: Millis = Millis(2_000);
 /// What a task does, as its handler's name says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Behaviour {
-    /// Asks somebody and waits for the reply before it completes.
+    /// Asks a person and waits for the reply before it completes.
     pub asks: bool,
     pub class: EffectClass,
     /// How many effects it has, one after the other.
@@ -60,7 +60,7 @@ impl Behaviour {
 
 /// What was added to workflows later, thrown with dice of its own so that the rest stays as it was.
 #[expect(clippy::struct_excessive_bools, reason = "each is a throw of its own")]
-pub struct Twist {
+pub struct WorkflowVariant {
     /// What all runs of the workflow together may do.
     limits: Caps,
     /// Its waits wait for starts that became signals.
@@ -72,7 +72,7 @@ pub struct Twist {
     eager: bool,
 }
 
-impl Twist {
+impl WorkflowVariant {
     pub fn new(dice: &Dice, swarm: &Swarm) -> Self {
         let limits = Caps {
             max_concurrency: dice.one_in(3).then(|| dice.between(1..=2) as u32),
@@ -98,7 +98,7 @@ impl Twist {
         }
     }
 
-    /// A gate that somebody passes soon, and a step behind it whose first failure is for people.
+    /// A gate that is approved soon, and a step behind it whose first failure is for people.
     fn guarded_steps(&self) -> Option<[StepSpec; 2]> {
         let behaviour = Behaviour { asks: false, class: EffectClass::Read, effects: 1, bound: false };
         let gate = Gate {
@@ -119,7 +119,7 @@ impl Twist {
 }
 
 /// A workflow version, checked and encoded.
-pub fn workflow(dice: &Dice, number: u64, twist: &Twist) -> Arc<EncodedPlan> {
+pub fn workflow(dice: &Dice, number: u64, twist: &WorkflowVariant) -> Arc<EncodedPlan> {
     let mut steps: Vec<StepSpec> = (0..dice.between(1..=6)).map(|position| step(dice, position)).collect();
     if let Some(guarded) = twist.guarded_steps() {
         steps.splice(..steps.len().min(2), guarded);

@@ -20,7 +20,7 @@ use crate::doubts::{self, Doubts};
 use crate::hosts::Hosts;
 use crate::network::Caller;
 use crate::people;
-use crate::plans::{self, Twist};
+use crate::plans::{self, WorkflowVariant};
 use crate::sim::Sim;
 use crate::swarm::{Fault, Part, Swarm};
 use crate::tally::Counts;
@@ -34,7 +34,7 @@ const TRIGGERS: u64 = 0x5eed_0000_0000_c10c;
 
 /// A seed in which every promise held.
 #[derive(Debug)]
-pub struct Passed {
+pub struct PassedSeed {
     pub counts: Counts,
     /// Of everything that happened: the same seed has the same one.
     pub hash: u64,
@@ -42,7 +42,7 @@ pub struct Passed {
 
 /// A seed that broke a promise.
 #[derive(Debug)]
-pub struct Failed {
+pub struct FailedSeed {
     pub seed: u64,
     pub what: String,
     pub faults: String,
@@ -50,7 +50,7 @@ pub struct Failed {
     pub trace: String,
 }
 
-impl fmt::Display for Failed {
+impl fmt::Display for FailedSeed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { seed, what, faults, trace } = self;
         write!(f, "seed {seed} ({faults}):\n{trace}\nseed {seed}: {what}\n")?;
@@ -84,7 +84,7 @@ fn panicked() -> Option<String> {
 }
 
 /// Simulates one world.
-pub fn run_seed(seed: u64, print: bool) -> Result<Passed, Box<Failed>> {
+pub fn run_seed(seed: u64, print: bool) -> Result<PassedSeed, Box<FailedSeed>> {
     static WORLDS: AtomicU64 = AtomicU64::new(0);
     listen_for_panics();
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -101,8 +101,8 @@ pub fn run_seed(seed: u64, print: bool) -> Result<Passed, Box<Failed>> {
     let panicked = panicked();
     PANICKED.set(None);
     match panicked.map(|what| format!("panic: {what}")).or_else(|| sim.what_broke()) {
-        None => Ok(Passed { counts: sim.tally.counts(), hash: sim.trace.hash() }),
-        Some(what) => Err(Box::new(Failed { seed, what, faults: sim.swarm.names(), trace: sim.trace.tail(60) })),
+        None => Ok(PassedSeed { counts: sim.tally.counts(), hash: sim.trace.hash() }),
+        Some(what) => Err(Box::new(FailedSeed { seed, what, faults: sim.swarm.names(), trace: sim.trace.tail(60) })),
     }
 }
 
@@ -121,7 +121,7 @@ async fn world(seed: u64, database: &str, print: bool) -> Arc<Sim> {
     let (swarm, dice, trigger_dice) = draw(seed);
     let tenants = (1..=swarm.tenants).map(|number| cast::tenant(&dice, number)).collect();
     let twists = Dice::new(!seed);
-    let workflow = |number| plans::workflow(&dice, number, &Twist::new(&twists, &swarm));
+    let workflow = |number| plans::workflow(&dice, number, &WorkflowVariant::new(&twists, &swarm));
     let workflows = (0..dice.between(2..=4)).map(workflow).collect();
     let places = (Hosts::new(database, &swarm.skews_ms), Archive::new(database), Damage::new(database));
     let sim = Arc::new(Sim::new(swarm, places, Trace::new(print), tenants, workflows));
@@ -245,7 +245,7 @@ async fn keep_looking(sim: &Sim) {
     }
 }
 
-/// Crashes at any instant, and a clock that somebody sets.
+/// Crashes at any instant, and clocks that are set.
 async fn make_trouble(gremlin: Caller) {
     let Caller { sim, dice, .. } = gremlin;
     while !sim.is_calm() {

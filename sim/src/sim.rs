@@ -171,7 +171,7 @@ impl Sim {
         self.stop.notified().await;
     }
 
-    /// The faults here are transient, so nobody must ever be told that the store itself is at its end.
+    /// The faults here are transient, so no caller must ever be told that the store itself is at its end.
     pub fn must_be_lawful(&self, error: &EngineError) {
         if matches!(error, EngineError::Read(ReadError::Corrupt(_))) && self.damage.is_any() {
             return;

@@ -1,6 +1,6 @@
 //! The outside world that effects act on. It honours keys where the class says that it does, counts everything, and
 //! remembers of every call whether the caller learned what became of it. A worker that does not name its effects has keys
-//! of its own: what an unsafe effect has done is counted by its scope, whoever performs it.
+//! of its own: what an unsafe effect has done is counted by its scope, whichever worker performs it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, PoisonError};
@@ -20,7 +20,7 @@ pub struct Call {
     pub is_named: bool,
 }
 
-/// What makes two effects the same one, whoever performs them.
+/// What makes two effects the same one, whichever worker performs them.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Scope {
     pub tenant: TenantId,
@@ -37,7 +37,7 @@ pub enum Fate {
     Refused,
     /// It happened, and the answer was lost.
     DoneUnheard,
-    /// It never arrived, and nobody knows.
+    /// It never arrived, and the caller does not know.
     LostUnheard,
 }
 
@@ -78,7 +78,7 @@ struct State {
     effects: BTreeMap<(TenantId, String), Effect>,
     keys: BTreeMap<Scope, String>,
     /// Unsafe effects, under whichever key.
-    deeds: BTreeMap<Scope, Deed>,
+    deeds: BTreeMap<Scope, UnsafeEffect>,
     /// Steps that a rollback has begun to undo.
     undone: BTreeSet<(RunId, String)>,
     calls: u64,
@@ -86,20 +86,20 @@ struct State {
 
 /// What an unsafe effect has done.
 #[derive(Debug, Default)]
-struct Deed {
+struct UnsafeEffect {
     happened: u32,
-    /// Calls whose fate nobody has found out.
+    /// Calls whose fate the caller does not know.
     unheard: u32,
 }
 
 #[derive(Debug, Default)]
 struct Effect {
     happened: u32,
-    /// Calls whose fate nobody has found out.
+    /// Calls whose fate the caller does not know.
     unheard: u32,
     /// Of an unsafe one.
     scope: Option<Scope>,
-    /// Attempts of which somebody was believed that they did not have it.
+    /// Attempts whose resolution was accepted: this effect did not happen.
     denied: BTreeSet<(RunId, u32)>,
 }
 

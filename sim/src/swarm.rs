@@ -31,7 +31,7 @@ macro_rules! faults {
 faults! {
     /// The engine dies right before a group is committed.
     CrashBeforeCommit = "crash before a commit" at 0.004,
-    /// The engine dies with a group committed and nobody answered.
+    /// The engine dies with a group committed and no caller answered.
     CrashAfterCommit = "crash after a commit" at 0.004,
     /// The engine dies at any instant.
     Crash = "crash" at 0.4,
@@ -42,9 +42,9 @@ faults! {
     RequestLost = "request lost" at 0.03,
     AnswerLost = "answer lost" at 0.03,
     Duplicate = "request duplicated" at 0.04,
-    /// A message that arrives when everybody has stopped waiting for it.
+    /// A message that arrives when its receiver does not wait for it any more.
     Late = "message late" at 0.02,
-    /// Whoever called has gone, and the server drops what it was doing for them.
+    /// The caller has gone, and the server drops what it was doing for it.
     CallerGone = "caller gone" at 0.03,
     WorkerPaused = "worker paused" at 0.5,
     WorkerCrash = "worker crashed" at 0.5,
@@ -97,7 +97,7 @@ pub struct Swarm {
     pub retention: bool,
     /// More orders, and sessions that are large enough to keep places for quiet tenants.
     pub crowded: bool,
-    /// Somebody acts on many runs at once. After a restore nobody would, without having looked at each.
+    /// An operator acts on many runs at once. Not after a restore: then each run is looked at first.
     pub bulk: bool,
     /// Which workers run the worker crate.
     pub agents: BTreeSet<u64>,
@@ -115,7 +115,7 @@ pub struct Swarm {
     pub hasty: bool,
     /// Steps behind a gate fail, and operators try them again with other inputs.
     pub gated: bool,
-    /// Runs begin with a wait for what whoever started them says right afterwards, through another server.
+    /// Runs begin with a wait for a signal that their starter sends right afterwards, through another server.
     pub eager: bool,
 }
 
@@ -134,13 +134,13 @@ impl Swarm {
         }
         let hasty = triggers.one_in(10);
         if hasty {
-            // A clock that jumps says too early that somebody may be believed, and a restore takes it back.
+            // A clock that jumps says too early that a resolution may be believed, and a restore takes it back.
             rates.retain(|fault, _| !matches!(fault, Fault::ClockJump | Fault::Restore));
             rates.extend([(Fault::SinkTrouble, 0.4), (Fault::WorkerPaused, 0.9), (Fault::Late, 0.06)]);
         }
         let (jumps, restores) = (rates.contains_key(&Fault::ClockJump), rates.contains_key(&Fault::Restore));
         let (tenants, workers, orders) = (dice.between(1..=3), dice.between(1..=3), dice.between(4..=14));
-        // Whoever checks the runs looks through the same store: a slow one would hide an end until the run is swept.
+        // The checks read from the same store: a slow one would hide an end until the run is swept.
         let slow = rates.contains_key(&Fault::SlowStore) || rates.contains_key(&Fault::SlowReads);
         let crowded = later.one_in(8);
         let mut swarm = Self {
@@ -231,6 +231,6 @@ fn skews_ms(dice: &Dice) -> Vec<i64> {
     if others > 0 && dice.one_in(3) {
         skews[1] = most as i64;
     }
-    // Who is ahead of whom.
+    // Which machine's clock is ahead of which.
     if dice.one_in(2) { skews.into_iter().map(|skew| -skew).collect() } else { skews }
 }

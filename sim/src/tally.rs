@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::{Mutex, PoisonError};
 
 /// What begins with this is no sum.
-const MOST: &str = "most ";
+const MAXIMUM_PREFIX: &str = "most ";
 
 #[derive(Default)]
 pub struct Tally(Mutex<Counts>);
@@ -47,7 +47,7 @@ impl Counts {
     pub fn merge(&mut self, other: &Self) {
         for (what, count) in &other.0 {
             let known = self.0.entry(what).or_default();
-            *known = if what.starts_with(MOST) { *count.max(known) } else { *known + count };
+            *known = if what.starts_with(MAXIMUM_PREFIX) { *count.max(known) } else { *known + count };
         }
     }
 }

@@ -13,11 +13,11 @@ const KEPT_MAX: usize = 400;
 pub struct Trace {
     began: Instant,
     print: bool,
-    written: Mutex<Written>,
+    written: Mutex<TraceLog>,
 }
 
 #[derive(Default)]
-struct Written {
+struct TraceLog {
     hash: DefaultHasher,
     line: String,
     kept: VecDeque<String>,

@@ -28,6 +28,7 @@ const ON_POSTGRES: &[Bug] = &[
     Bug::BlockedIsAnswered,
     Bug::BlockedIsOvertaken,
     Bug::TimelineNotNoticed,
+    Bug::ReceiptNotGuarded,
 ];
 
 macro_rules! caught {
@@ -106,4 +107,5 @@ caught! {
     refusal_is_delivery = RefusalIsDelivery in Outbound by 4,
     one_dead_letter_replayed = OneDeadLetterReplayed in Outbound by 31,
     claim_without_intent = ClaimWithoutIntent in UnnamedEffects by 5,
+    poll_ignores_max = PollIgnoresMax,
 }

@@ -1,4 +1,4 @@
-//! Licence expressions (SPDX), and which of them we can ship.
+//! Licence expressions (SPDX), and which of them a release may contain.
 
 const ALLOWED: &[&str] = &[
     "0BSD",
@@ -20,7 +20,7 @@ const ALLOWED: &[&str] = &[
     "Zlib",
 ];
 
-/// Can we ship something under this expression? What cannot be read is not allowed.
+/// Whether a release may contain something under this expression. What cannot be read is not allowed.
 pub(crate) fn is_allowed(expression: &str) -> bool {
     // Older manifests write `MIT/Apache-2.0` for a choice.
     let spaced = expression.replace('/', " OR ").replace('(', " ( ").replace(')', " ) ");

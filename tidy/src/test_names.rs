@@ -208,9 +208,9 @@ mod tests {
         ("crates/core/src/decide/tests/orphan.rs", "#[test]\nfn nobody_compiles_it() {}\n"),
         ("crates/engine/Cargo.toml", "[package]\nname = \"interlock-engine\"\nautotests = false\n"),
         ("crates/engine/tests/Cargo.toml", "[package]\nname = \"interlock-engine-tests\"\n"),
-        ("crates/engine/tests/engine/main.rs", "mod rig;\nmod runs;\nmod lists;\n"),
+        ("crates/engine/tests/engine/main.rs", "mod harness;\nmod runs;\nmod lists;\n"),
         (
-            "crates/engine/tests/engine/rig.rs",
+            "crates/engine/tests/engine/harness.rs",
             "macro_rules! on_both {\n    ($(async fn $name:ident $body:block)+) => {\n        mod sqlite { $(#[tokio::test]\n async fn $name() {})+ }\n        \
              mod postgres { $(#[tokio::test]\n async fn $name() {})+ }\n        $(async fn $name $body)+\n    };\n}\n",
         ),
@@ -281,6 +281,6 @@ mod tests {
         for name in ["runs::on_each", "runs::mysql::on_each", "runs::sqlite::beside", "runs::sqlite::step"] {
             assert!(!exists(&format!("interlock-engine-tests::engine {name}")), "{name}");
         }
-        assert!(!exists("interlock-engine-tests::engine rig::sqlite::on_each"), "it is called elsewhere");
+        assert!(!exists("interlock-engine-tests::engine harness::sqlite::on_each"), "it is called elsewhere");
     }
 }

@@ -9,7 +9,7 @@ use crate::rust_file::RustFile;
 /// Directories that hold what tools made or fetched.
 const SKIPPED: &[&str] = &["target", "node_modules", "dist", "__pycache__"];
 /// Hidden directories that hold what people wrote.
-const HIDDEN_BUT_OURS: &[&str] = &[".ci", ".config", ".github"];
+const HIDDEN_BUT_READ: &[&str] = &[".ci", ".config", ".github"];
 
 /// Path → text, with `/` between folders, relative to the repository's root.
 #[derive(Debug, Default)]
@@ -80,7 +80,7 @@ impl Tree {
 }
 
 fn is_ours(directory: &Path, name: &str) -> bool {
-    let hidden = name.starts_with('.') && !HIDDEN_BUT_OURS.contains(&name);
+    let hidden = name.starts_with('.') && !HIDDEN_BUT_READ.contains(&name);
     // Build directories and Python environments mark themselves.
     let made_by_a_tool = ["CACHEDIR.TAG", "pyvenv.cfg"].iter().any(|marker| directory.join(marker).exists());
     !hidden && !SKIPPED.contains(&name) && !made_by_a_tool

@@ -40,7 +40,7 @@ impl CallStream {
         }
     }
 
-    /// Waits for calls that nobody has, and takes them.
+    /// Waits for calls that no server of the group has taken yet, and takes them.
     pub async fn read(&self, broker: &Connection, count: usize) -> Result<Vec<StreamEntry>, BrokerError> {
         let mut read = cmd("XREADGROUP");
         read.arg("GROUP").arg(GROUP).arg(&self.consumer).arg("COUNT").arg(count.min(limits::READ_COUNT_MAX));
@@ -62,7 +62,7 @@ impl CallStream {
         Ok(array(reply).and_then(|parts| parts.into_iter().nth(1)).map(entries).unwrap_or_default())
     }
 
-    /// Says that this server is still at these.
+    /// Says that this server is still working on these calls, so that no other server takes them over.
     pub async fn keep(&self, broker: &Connection, ids: &[String]) -> Result<(), BrokerError> {
         if ids.is_empty() {
             return Ok(());
@@ -72,7 +72,7 @@ impl CallStream {
         broker.query::<Value>(&claim).await.map(drop)
     }
 
-    /// These are done with.
+    /// These calls are done with.
     pub async fn done(&self, broker: &Connection, ids: &[String]) -> Result<(), BrokerError> {
         if ids.is_empty() {
             return Ok(());

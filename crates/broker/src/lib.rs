@@ -2,8 +2,9 @@
 //!
 //! [`message`] is what is written: a [`CallMessage`](message::CallMessage) from a worker, an
 //! [`AnswerMessage`](message::AnswerMessage) from a server. Both are sealed by a [`Sealer`] whose key the worker was given by a
-//! request of its own, so whoever runs the broker can neither read nor write one. [`Connection`] has the commands; what it reads
-//! at once is bounded. Nothing that comes from a broker is believed because it came: the server and the worker decide that.
+//! request of its own, so the broker's operator can neither read nor write one. [`Connection`] has the commands; what
+//! it reads at once is bounded. Nothing that comes from a broker is believed because it came: the server and the worker
+//! decide that.
 
 mod address;
 mod commands;

@@ -78,14 +78,14 @@ impl Sealer {
     }
 }
 
-/// A key that nobody else has.
+/// A new random key.
 pub fn fresh_key() -> Zeroizing<[u8; KEY_BYTES]> {
     let mut key = Zeroizing::new([0; KEY_BYTES]);
     random(&mut *key);
     key
 }
 
-/// A name that nobody else has: 128 random bits, written with 32 hexadecimal digits.
+/// A new random name: 128 bits, written with 32 hexadecimal digits.
 pub fn fresh_name() -> String {
     let mut bytes = [0; 16];
     random(&mut bytes);

@@ -14,7 +14,7 @@ pub fn allow() {
     }
 }
 
-/// Dies where there is such a file. Whoever removes it dies: it is for one process, once.
+/// Dies where there is such a file. The process that removes it dies: it is for one process, once.
 fn die_if_told(failpoint: Failpoint) {
     let Some(folder) = std::env::var_os(FOLDER) else { return };
     if std::fs::remove_file(Path::new(&folder).join(failpoint.as_str())).is_err() {

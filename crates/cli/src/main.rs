@@ -30,7 +30,8 @@ use clap::{FromArgMatches, Parser, Subcommand};
 use client::{ClientError, context};
 use identity::{change, flag, key, login, tenant, user};
 use operations::{backout, health, queue, status};
-use output::exit::{Ended, Exit};
+use output::causes::causes;
+use output::exit::{Exit, ExitError};
 use reference::{completion, man};
 use run::{bulk, events};
 use server::up;
@@ -102,7 +103,7 @@ enum Command {
     Context(context::ContextArgs),
     /// List approvals, and approve or reject them.
     Approval(approval::ApprovalArgs),
-    /// Read the audit log, and verify that nobody has tampered with it.
+    /// Read the audit log, and verify that it was not tampered with.
     Audit(audit::AuditArgs),
     /// Take the evidence of a run away, and verify it.
     Evidence(audit::evidence::EvidenceArgs),
@@ -201,13 +202,13 @@ async fn carry_out(command: Command) -> anyhow::Result<()> {
 
 /// Says what went wrong and what to try, and picks the exit code.
 fn ended(error: &anyhow::Error) -> ExitCode {
-    if let Some(ended) = error.downcast_ref::<Ended>() {
+    if let Some(ended) = error.downcast_ref::<ExitError>() {
         if let Some(message) = &ended.message {
             eprintln!("interlock: {message}");
         }
         return ended.exit.into();
     }
-    eprintln!("interlock: {error:#}");
+    eprintln!("interlock: {}", causes(error));
     match error.downcast_ref::<ClientError>() {
         Some(refused) => {
             if let Some(hint) = refused.hint() {

@@ -15,13 +15,13 @@ fn tools() -> PathBuf {
     PathBuf::from(folder)
 }
 
-struct Served {
+struct TestServer {
     child: Child,
     folder: PathBuf,
     url: String,
 }
 
-impl Served {
+impl TestServer {
     fn start(name: &str) -> Self {
         let folder = std::env::temp_dir().join(format!("interlock-clients-{name}-{}", std::process::id()));
         let _ = std::fs::remove_dir_all(&folder);
@@ -49,7 +49,7 @@ impl Served {
     }
 }
 
-impl Drop for Served {
+impl Drop for TestServer {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
@@ -74,8 +74,8 @@ fn script(name: &str) -> PathBuf {
 
 #[test]
 fn a_python_client_starts_watches_and_approves_a_run() {
-    let (tools, served) = (tools(), Served::start("python"));
-    let made = served.folder.join("client");
+    let (tools, server) = (tools(), TestServer::start("python"));
+    let made = server.folder.join("client");
     let mut generate = Command::new(tools.join("python/bin/openapi-python-client"));
     generate
         .args(["generate", "--meta", "none", "--path"])
@@ -89,13 +89,13 @@ fn a_python_client_starts_watches_and_approves_a_run() {
     }
     let mut program = Command::new(tools.join("python/bin/python"));
     program.arg(script("ship.py")).env("PYTHONPATH", &made);
-    served.uses(program);
+    server.uses(program);
 }
 
 #[test]
 fn a_typescript_client_starts_watches_and_approves_a_run() {
-    let (tools, served) = (tools().join("typescript"), Served::start("typescript"));
-    let made = served.folder.join("client");
+    let (tools, server) = (tools().join("typescript"), TestServer::start("typescript"));
+    let made = server.folder.join("client");
     std::fs::create_dir_all(&made).unwrap();
     std::os::unix::fs::symlink(tools.join("node_modules"), made.join("node_modules")).unwrap();
     run(Command::new(tools.join("node_modules/.bin/openapi-typescript"))
@@ -109,5 +109,5 @@ fn a_typescript_client_starts_watches_and_approves_a_run() {
     run(Command::new(tools.join("node_modules/.bin/tsc")).arg("-p").arg(&made));
     let mut program = Command::new("node");
     program.arg(made.join("ship.js"));
-    served.uses(program);
+    server.uses(program);
 }

@@ -12,12 +12,12 @@ mod broker;
 mod bulk;
 #[path = "commands/config.rs"]
 mod config;
+#[path = "commands/harness.rs"]
+mod harness;
 #[path = "commands/operations.rs"]
 mod operations;
-#[path = "../../broker/tests/fixture/redis_server.rs"]
+#[path = "../../broker/tests/harness/redis_server.rs"]
 mod redis_server;
-#[path = "commands/rig.rs"]
-mod rig;
 #[path = "commands/rollout.rs"]
 mod rollout;
 #[path = "commands/sandboxed.rs"]
@@ -29,7 +29,7 @@ mod verbs;
 #[path = "commands/worker.rs"]
 mod worker;
 
-use rig::Up;
+use harness::Up;
 use serde_json::Value;
 
 /// What a new user does: the printed `curl` starts a run, the printed `watch` follows it to its end.
@@ -55,7 +55,7 @@ fn a_run_is_followed_over_every_way() {
     let mut lines = Vec::new();
     for via in ["ws", "sse", "poll"] {
         up.shell(&up.printed("curl "));
-        // Nobody plays the carrier here.
+        // There is no carrier here, so the test sends its signal.
         assert_eq!(up.run(&["run", "signal", "mine", "carrier.picked_up"]).code, 0);
         let watched = up.run(&["run", "watch", "mine", "--via", via, "-o", "json"]);
         assert_eq!(watched.code, 0, "{via}: {watched:?}");

@@ -1,4 +1,4 @@
-//! A full disk: whoever asks is told, nothing that was answered is lost, and it goes on by itself once there is room.
+//! A full disk: clients get an error, nothing that was answered is lost, and it goes on by itself once there is room.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};

@@ -139,7 +139,7 @@ async fn survive(mut setup: Setup, mut database: Option<Cluster>, clocks_ms: &[i
             }
             Victim::Member(index) => {
                 let frozen = fleet.iter().filter(|member| member.is_frozen()).count();
-                // The only server is not frozen for long: nobody would be left to go on.
+                // The only server is not frozen for long: no other server could go on.
                 let is_only_server = servers == 1 && index == 0;
                 let blow = blow(&mut random, frozen + usize::from(is_only_server));
                 fleet[index].suffer(blow, Duration::from_millis(LEASE_MS * 3 / 2), LONG_FREEZE).await;
@@ -163,7 +163,7 @@ async fn survive(mut setup: Setup, mut database: Option<Cluster>, clocks_ms: &[i
         "{} runs ({restarted} restarted, {successors} with a successor), {blows} blows: {dealt:?}",
         operators.runs.len()
     );
-    assert!(blows < 30 || (restarted > 0 && successors > 0), "nobody restarted a run, or made a new one");
+    assert!(blows < 30 || (restarted > 0 && successors > 0), "no run was restarted, or none got a successor");
     assert!(dealt.contains_key("Kill server") && dealt.contains_key("Kill worker"), "the blows missed: {dealt:?}");
 
     drop(fleet);
@@ -171,7 +171,7 @@ async fn survive(mut setup: Setup, mut database: Option<Cluster>, clocks_ms: &[i
     let _ = std::fs::remove_dir_all(&setup.folder);
 }
 
-/// Mostly kills. One process at a time is frozen for long, so that somebody is left to go on.
+/// Mostly kills. One process at a time is frozen for long, so that the others can go on.
 fn blow(random: &mut fastrand::Rng, frozen: usize) -> Blow {
     match random.u32(..12) {
         0..=8 => Blow::Kill,

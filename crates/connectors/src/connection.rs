@@ -1,4 +1,4 @@
-//! Connections: where a system is and who calls it. Whoever runs the worker writes them into one file; workflows name
+//! Connections: where a system is and who calls it. The worker's operator writes them into one file; workflows name
 //! them. So a step cannot send a credential anywhere but to the system that it belongs to, and no file holds a secret.
 //!
 //! ```toml
@@ -55,7 +55,7 @@ pub enum ModelApi {
 /// How a connection proves who calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Login<'a> {
-    Nobody,
+    Anonymous,
     Bearer { secret: &'a str },
     Basic { user: &'a str, secret: &'a str },
 }
@@ -75,7 +75,7 @@ impl Connection {
 
     pub fn login(&self) -> Login<'_> {
         match (&self.user, &self.secret) {
-            (_, None) => Login::Nobody,
+            (_, None) => Login::Anonymous,
             (None, Some(secret)) => Login::Bearer { secret },
             (Some(user), Some(secret)) => Login::Basic { user, secret },
         }

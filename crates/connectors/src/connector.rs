@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::connection::Connection;
 use crate::failure::CallFailure;
 use crate::fields::Fields;
-use crate::request::{Answer, Request};
+use crate::request::{Request, Response};
 use crate::schema::Field;
 
 /// What is fixed about an operation: for checks, approval cards and the reference page.
@@ -26,7 +26,7 @@ pub struct Declaration {
     /// How its effect key is made, in words: `slack:post:{channel}:{thread_ts}:{body_hash}`.
     pub key: &'static str,
     pub reversal: Reversal,
-    /// It reads the present state first: for whoever approves it, and for its inverse.
+    /// It reads the present state first: for the approvers, and for its inverse.
     pub reads_before: bool,
     /// How the target is asked whether a call has happened whose answer was lost.
     pub probe: Option<&'static str>,
@@ -113,11 +113,11 @@ pub trait Connector: fmt::Debug + Send + Sync {
         None
     }
 
-    fn read_before(&self, _fields: &Fields, answer: &Answer) -> Result<Value, CallFailure> {
+    fn read_before(&self, _fields: &Fields, answer: &Response) -> Result<Value, CallFailure> {
         answer.json()
     }
 
-    /// Each field that the operation would change, with what the present state has: for whoever approves it.
+    /// Each field that the operation would change, with what the present state has: for the approvers.
     fn changes(&self, _fields: &Fields, _before: &Value) -> Vec<FieldChange> {
         Vec::new()
     }
@@ -132,14 +132,14 @@ pub trait Connector: fmt::Debug + Send + Sync {
     fn requests(&self, fields: &Fields, at: &Connection, facts: &CallFacts) -> Result<Vec<Request>, CallFailure>;
 
     /// The output, out of all answers.
-    fn read(&self, fields: &Fields, facts: &CallFacts, answers: &[Answer]) -> Result<Value, CallFailure>;
+    fn read(&self, fields: &Fields, facts: &CallFacts, answers: &[Response]) -> Result<Value, CallFailure>;
 
     /// The request that finds out whether a call has happened.
     fn probe(&self, _fields: &Fields, _at: &Connection, _facts: &CallFacts) -> Option<Request> {
         None
     }
 
-    fn read_probe(&self, _fields: &Fields, _facts: &CallFacts, _answer: &Answer) -> Probed {
+    fn read_probe(&self, _fields: &Fields, _facts: &CallFacts, _answer: &Response) -> Probed {
         Probed::CannotTell("this operation cannot be asked about".to_owned())
     }
 

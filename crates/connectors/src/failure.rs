@@ -6,7 +6,7 @@ use interlock_core::plan::retry::ErrorClass;
 use interlock_core::text::visible::visible;
 
 use crate::limits;
-use crate::request::Answer;
+use crate::request::Response;
 
 /// Whether a call that failed may have changed something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,7 +17,7 @@ pub enum Sent {
     Unknown,
 }
 
-/// Why a call failed. Nothing in here holds a secret: the caller takes them out before anybody reads an answer.
+/// Why a call failed. Nothing in here holds a secret: the caller removes secrets from an answer before it is read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{code}: {message}")]
 pub struct CallFailure {
@@ -52,7 +52,7 @@ impl CallFailure {
     /// | 408, 425, 429 | no | yes, after `Retry-After` |
     /// | other 4xx, 501, 505 | no | no |
     /// | other 5xx | not known | yes |
-    pub fn of_answer(answer: &Answer, said: &str) -> Self {
+    pub fn of_answer(answer: &Response, said: &str) -> Self {
         let status = answer.status;
         let sent = match status {
             501 | 505 => Sent::CertainlyNot,
@@ -92,7 +92,7 @@ mod tests {
 
     fn failure(status: u16, headers: &[(&str, &str)]) -> CallFailure {
         let headers = headers.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-        CallFailure::of_answer(&Answer { status, headers, body: Vec::new() }, "no\u{202e}")
+        CallFailure::of_answer(&Response { status, headers, body: Vec::new() }, "no\u{202e}")
     }
 
     #[test]

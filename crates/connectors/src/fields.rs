@@ -29,7 +29,7 @@ impl Fields {
     }
 
     /// What a file says, with the defaults that it leaves to the connector. Texts in it may hold expressions: what they
-    /// become is not known, and nobody may rely on it.
+    /// become is not known yet, and no check may rely on it.
     pub fn written(declaration: &Declaration, mut value: Value) -> Self {
         fill_defaults(declaration.fields, &mut value);
         match value {

@@ -2,8 +2,9 @@
 //!
 //! A [`Connector`] is one operation of one system: `slack.post`, `servicenow.incident.update`. Its [`Declaration`] says
 //! which fields it takes, how safe a repeat is, how its effect key is made and how it is undone. Its methods are pure:
-//! they turn checked [`Fields`] and a [`Connection`] into a [`Request`], and an [`Answer`] into an output or a
-//! [`CallFailure`]. Nothing in them talks to anybody, so each system is one file in [`systems`] and is tested without one.
+//! they turn checked [`Fields`] and a [`Connection`] into a [`Request`], and a [`Response`] into an output or a
+//! [`CallFailure`]. None of them opens a connection, so each system is one file in [`systems`] and is tested without
+//! it.
 //!
 //! [`send::Caller`] does the talking: it resolves secrets at the last moment, sends through the one outbound client, takes
 //! the secrets out of every answer again, and asks a target whether a call whose answer was lost has happened. It is
@@ -27,7 +28,7 @@ pub use connector::{CallFacts, Connector, Declaration, Inverse, Probed, Reversal
 pub use failure::{CallFailure, Sent};
 pub use fields::Fields;
 pub use registry::{all, bound, find, names};
-pub use request::{Answer, Request};
+pub use request::{Request, Response};
 pub use schema::{FieldFault, Filling};
 
 /// The name under which a `model` step is carried out.

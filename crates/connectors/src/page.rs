@@ -35,7 +35,7 @@ fn operation(page: &mut String, declared: &Declaration) {
         Reversal::Irreversible(why) => writeln!(page, "- Undone: not by itself; {why}."),
     };
     if *reads_before {
-        page.push_str("- The present state is read first, for whoever approves it and for the inverse.\n");
+        page.push_str("- The present state is read first, for the approvers and for the inverse.\n");
     }
     let _ = match probe {
         Some(probe) => writeln!(page, "- A lost answer: {probe}."),

@@ -81,7 +81,7 @@ impl HttpCall {
     /// Proves who calls, as the connection says.
     pub fn login(mut self, at: &Connection) -> Self {
         let content = match at.login() {
-            Login::Nobody => return self,
+            Login::Anonymous => return self,
             Login::Bearer { secret } => HeaderContent::Bearer { secret: secret.to_owned() },
             Login::Basic { user, secret } => HeaderContent::Basic { user: user.to_owned(), secret: secret.to_owned() },
         };
@@ -101,14 +101,14 @@ impl HttpCall {
 
 /// What a target has answered. The caller has taken out every secret that it was sent.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Answer {
+pub struct Response {
     pub status: u16,
     /// Names in small letters.
     pub headers: Vec<(String, String)>,
     pub body: Vec<u8>,
 }
 
-impl Answer {
+impl Response {
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
     }
@@ -148,14 +148,14 @@ impl Answer {
 }
 
 /// The answers that a connector expects are as many as it has sent requests.
-pub fn only(answers: &[Answer]) -> Result<&Answer, CallFailure> {
+pub fn only(answers: &[Response]) -> Result<&Response, CallFailure> {
     answers
         .last()
         .ok_or_else(|| CallFailure::new(Sent::CertainlyNot, ErrorClass::Terminal, "NOTHING_SENT", "nothing was sent"))
 }
 
 /// A part of an address, with everything encoded that would mean something there. One of nothing but dots would climb
-/// however it is encoded: whoever calls this has refused it.
+/// however it is encoded: the caller has refused it before.
 pub fn segment(text: &str) -> String {
     let mut encoded = String::with_capacity(text.len());
     for byte in text.bytes() {

@@ -6,7 +6,7 @@ use utoipa::ToSchema;
 /// The largest cost that is believed: a billion of whatever `limits.spend` is given in.
 pub const COST_MICROS_MAX: u64 = 1_000_000_000_000_000;
 const TOKENS_MAX: u64 = 1_000_000_000_000;
-const NAME_BYTES_MAX: usize = 128;
+pub const NAME_BYTES_MAX: usize = 128;
 
 /// Money and tokens. They add up on the run, and count against the workflow's `limits.spend`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]

@@ -21,7 +21,7 @@ names!(
         WorkerAfterIntent = "worker-after-intent",
         /// The lease was looked at, and the effect is about to be performed.
         WorkerBeforeSend = "worker-before-send",
-        /// The effect was performed, and nobody else knows.
+        /// The effect was performed, and only the worker knows it.
         WorkerAfterSend = "worker-after-send",
         WorkerAfterOutcome = "worker-after-outcome",
         WorkerBeforeReport = "worker-before-report",

@@ -14,8 +14,8 @@ use sha2::{Digest, Sha256};
 
 use crate::limits;
 
-/// Whether a text is nested no deeper than allowed. Payloads are kept as they come, so nobody else would notice how deep
-/// they are before reading them hurts.
+/// Whether a text is nested no deeper than allowed. Payloads are kept as they come, so no other check would
+/// notice how deep they are before a reader recurses into them.
 pub fn is_shallow(json: &[u8]) -> bool {
     let (mut depth, mut in_text, mut escaped) = (0_usize, false, false);
     for byte in json {
@@ -87,7 +87,7 @@ pub fn too_deep() -> String {
     format!("it is nested deeper than {} levels", limits::JSON_DEPTH_MAX)
 }
 
-/// The character that no text of ours holds: PostgreSQL keeps none, and C reads it as the end.
+/// The character that no stored text holds: PostgreSQL keeps none, and C reads it as the end.
 pub const NUL: char = '\0';
 
 /// A JSON document kept as text. Cloning shares the bytes.
@@ -181,8 +181,8 @@ impl utoipa::PartialSchema for Json {
 
 impl utoipa::ToSchema for Json {}
 
-/// serde_json hands a value over as text to whoever asks under this name. Where serde has read the value already to
-/// look for a tag (`flatten`, `tag = "…"`), the text is gone and the value itself is what comes.
+/// serde_json hands a value over as text where a newtype struct of this name is asked for. Where serde has read the
+/// value already to look for a tag (`flatten`, `tag = "…"`), the text is gone and the value itself is what comes.
 const RAW_VALUE: &str = "$serde_json::private::RawValue";
 
 impl<'de> Deserialize<'de> for Json {

@@ -28,7 +28,7 @@ pub const FORESEEN_BYTES_MAX: usize = 8 << 10;
 pub const LABELS_MAX: usize = 32;
 /// Groups of one person.
 pub const GROUPS_MAX: usize = 64;
-/// Labels whose names begin so are ours: kept with the run, found by nobody.
+/// Labels whose names begin so are Interlock's own: kept with the run, and not searchable.
 pub const OWN_LABELS: &str = "interlock.";
 /// Labels whose names begin so are inputs that the workflow declares searchable.
 pub const INPUT_LABELS: &str = "input.";
@@ -59,7 +59,7 @@ pub const EXPRESSION_LOOPS_MAX: usize = 2;
 /// What all that one request, or one step of a run, evaluates may cost together, in units: a number or an element is
 /// one, 8 bytes of text are one.
 pub const EXPRESSION_COST_MAX: u64 = 2_000_000;
-/// How long whoever needs a value waits for its evaluation.
+/// How long a request or a step waits for the evaluation of an expression.
 pub const EXPRESSION_TIME_MAX: Millis = Millis::from_secs(10);
 /// How long a request waits for others' evaluations before its own begins.
 pub const EXPRESSION_QUEUE_TIME_MAX: Millis = Millis::from_secs(10);
@@ -73,7 +73,7 @@ pub const SESSION_LEASE: Millis = Millis::from_secs(20);
 pub const SESSION_RENEWAL: Millis = Millis::from_secs(5);
 /// How long a worker that has lost its lease may take to end what it runs.
 pub const WORKER_STOP_GRACE: Millis = Millis::from_secs(5);
-/// How long a request that was begun before that may be on its way until the other side has it, or nobody has.
+/// How long a request that was begun before that may be on its way, until the target has it or it is lost.
 pub const EFFECT_SEND_TIMEOUT: Millis = Millis::from_secs(30);
 /// For clocks that do not run alike.
 pub const EFFECT_SETTLE_MARGIN: Millis = Millis::from_secs(5);
@@ -116,7 +116,7 @@ pub const CONTINUE_STEPS_MAX: u32 = 16;
 pub const CONTINUE_TIME_MAX: Millis = Millis(250);
 /// A run whose running step has not been renewed for this long counts as orphaned.
 pub const ORPHANED_AFTER: Millis = Millis::from_mins(5);
-/// How long a worker is silent before whoever asks about its step hears of it: two renewals and a moment.
+/// How long a worker is silent before `why` reports it on its step: two renewals and a second.
 pub const SILENT_AFTER: Millis = Millis(SESSION_RENEWAL.0 * 2 + 1_000);
 
 const _: () = assert!(SESSION_RENEWAL.0 * 3 < SESSION_LEASE.0, "a session must survive two lost renewals");

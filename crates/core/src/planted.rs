@@ -4,7 +4,7 @@
 
 macro_rules! bugs {
     ($($(#[$doc:meta])* $name:ident),+ $(,)?) => {
-        /// A mistake that somebody could make here.
+        /// A mistake that a programmer could make here.
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         pub enum Bug { $($(#[$doc])* $name),+ }
 
@@ -45,13 +45,13 @@ bugs! {
     LostWakeUp,
     /// A claim takes whatever step the run stands at, of any queue.
     AnyQueue,
-    /// A signal looks for its wait before it is stored, and nobody looks again.
+    /// A signal looks for its wait before it is stored, and no later check matches it.
     SignalNotMatched,
     /// The tenant's cap is not looked at in the claiming transaction.
     CapNotChecked,
     /// The workflow's limits are not looked at in the claiming transaction.
     WorkflowCapNotChecked,
-    /// A subject goes to whoever came last, and the guard of the order does not refuse.
+    /// A subject goes to the run that came last, and the guard of the order does not refuse.
     QueueOvertaken,
     /// A start that becomes a signal is acknowledged and not stored.
     StartSignalLost,
@@ -66,11 +66,11 @@ bugs! {
     FeedSkips,
     /// The sealer's position in a lane goes past what the lane has committed.
     FeedPastUncommitted,
-    /// A gate that was not approved is skipped by whoever asks.
+    /// A gate that was not approved is skipped by any caller who asks.
     GateSkipped,
     /// A run or an iteration that runs a guarded step again keeps the approval of the one before.
     ApprovalInherited,
-    /// A guarded step is given another input, and nobody is asked again.
+    /// A guarded step is given another input, and its approvers are not asked again.
     ChangedInputNotAsked,
     /// A restore leaves the epoch as it was.
     EpochNotRaised,
@@ -88,7 +88,7 @@ bugs! {
     BlockedIsOvertaken,
     /// A database that failed over is taken for the one before.
     TimelineNotNoticed,
-    /// That an effect did not happen is believed as soon as its attempt has ended, also over its worker's head.
+    /// That an effect did not happen is believed as soon as its attempt has ended, also where the server ended it.
     NotHappenedTooEarly,
     /// A wait compares the instants of two servers as if they had one clock.
     SkewNotTolerated,
@@ -138,6 +138,10 @@ bugs! {
     OneDeadLetterReplayed,
     /// A worker that does not name its effects is given an unsafe step without an intent.
     ClaimWithoutIntent,
+    /// A poll is given all that was claimed for its session, whatever it asked for.
+    PollIgnoresMax,
+    /// On PostgreSQL a receipt is written whatever its state is.
+    ReceiptNotGuarded,
 }
 
 #[cfg(feature = "planted")]

@@ -24,12 +24,15 @@ pub enum Rejection {
         "run {run} is {state} already; a finished run does not change. `retry` or `restart` make a new run from it"
     )]
     Terminal { run: RunId, state: RunState },
-    #[error("step {step} of run {run} is {from}: {}", event.in_words())]
-    InvalidTransition { run: RunId, step: u32, from: StepState, event: StepEvent },
-    #[error("run {run} is {state}: cannot {verb} it")]
-    InvalidRunState { run: RunId, state: RunState, verb: &'static str },
-    #[error("attempt {given} of step {step} of run {run} is over (the current one is {current}); drop the result")]
-    StaleAttempt { run: RunId, step: u32, given: u32, current: u32 },
+    #[error("step `{step}` of run {run} is {from}: {}", event.in_words())]
+    InvalidTransition { run: RunId, step: String, from: StepState, event: StepEvent },
+    #[error("run {run} is {state}: {why}")]
+    InvalidRunState { run: RunId, state: RunState, why: &'static str },
+    /// For a worker, which names its attempts by position.
+    #[error(
+        "attempt {given} of the step at position {position} of run {run} is over (the current one is {current}); drop the result"
+    )]
+    StaleAttempt { run: RunId, position: u32, given: u32, current: u32 },
     #[error(
         "run {run} waits for an operator's directive: retry, skip, rollback or cancel; a plain resume would hide what went wrong"
     )]
@@ -85,14 +88,14 @@ pub enum Rejection {
         "step `{step}` of run {run} cannot begin: nobody has found out {what}. This is a fault of the server; nothing was changed"
     )]
     NotBound { run: RunId, step: String, what: &'static str },
-    #[error("the intent of step {step} of run {run} comes without leave for this very effect; nothing was changed")]
-    NotGranted { run: RunId, step: u32 },
+    #[error("the intent of step `{step}` of run {run} comes without leave for this very effect; nothing was changed")]
+    NotGranted { run: RunId, step: String },
     #[error("effect `{key}` of run {run} is {state} already")]
     EffectRecorded { run: RunId, key: String, state: &'static str },
     #[error(
-        "the worker of step {step} of run {run} may still be sending: that its effect did not happen can be said in {} ms", after.0
+        "the worker of step `{step}` of run {run} may still be sending: that its effect did not happen can be said in {} ms", after.0
     )]
-    EffectUnderWay { run: RunId, step: u32, after: Millis },
+    EffectUnderWay { run: RunId, step: String, after: Millis },
     #[error(
         "run {by} is about to have the same effect, or nobody knows whether it had it: try again once that is settled"
     )]
@@ -114,7 +117,7 @@ pub const SPEND_EXHAUSTED: &str = "RUN_SPEND_EXHAUSTED";
 /// The code by which a worker hears that the run which it was offered is not for it any more.
 pub const ASSIGNMENT_OVER: &str = "ASSIGNMENT_OVER";
 
-/// The code of a run whose running step has not been renewed for long: derived when somebody looks, never stored.
+/// The code of a run whose running step has not been renewed for long: derived when the run is read, never stored.
 pub const RUN_ORPHANED: &str = "RUN_ORPHANED";
 
 impl Rejection {

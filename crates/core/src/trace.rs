@@ -1,5 +1,5 @@
 //! The W3C trace context of a request, kept with the run that it starts and handed to the workers of its steps; and
-//! [`RunTrace`], the ids of a run's own spans. They are computed, not kept: whoever knows the run knows them.
+//! [`RunTrace`], the ids of a run's own spans. They are computed from the run, not stored.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -98,7 +98,7 @@ impl RunTrace {
         brought.map_or(own, |(trace, caller, flags)| Self { trace, caller: Some(caller), flags, ..own })
     }
 
-    /// Whether spans of it are wanted: the caller's word, where there is a caller.
+    /// Whether spans of it are wanted: as the caller has said, where there is a caller.
     pub const fn is_sampled(&self) -> bool {
         self.flags & Self::SAMPLED != 0
     }

@@ -135,7 +135,7 @@ pub struct Setting<'a> {
     /// The worker's environment; `default` where it was told none.
     pub environment: Option<&'a str>,
     pub tenancy: Tenancy,
-    /// Where the journals of leases are if the file does not say; none for somebody who only looks, and gets no leases.
+    /// Where the journals of leases are if the file does not say; none for a command that reads and gets no leases.
     pub journal: Option<&'a Path>,
     pub clock: Clock,
 }

@@ -1,4 +1,5 @@
-//! [`Credentials`]: a worker's providers, which of them serves which environment, and the leases that are still owed.
+//! [`Credentials`]: a worker's providers, which of them serves which environment, and the leases that are due for
+//! revocation.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -49,7 +50,7 @@ pub struct StepScope {
     pub environment: Option<String>,
 }
 
-/// What became of the leases that were owed.
+/// What became of the leases that were to be revoked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Swept {
     pub revoked: usize,
@@ -58,7 +59,7 @@ pub struct Swept {
 }
 
 impl Credentials {
-    /// Leases that the journal has from before are owed.
+    /// Leases that the journal has from before are to be revoked.
     pub fn new(options: CredentialsOptions) -> Self {
         let owed = options.journal.as_ref().map(LeaseJournal::open_leases).unwrap_or_default();
         Self(Arc::new(Shared { options, owed: Mutex::new(owed), wake: Notify::new() }))
@@ -75,7 +76,7 @@ impl Credentials {
         })
     }
 
-    /// A worker without secrets: whoever asks for one is refused.
+    /// A worker without secrets: a step that asks for one is refused.
     pub fn none(clock: Clock) -> Self {
         Self::new(CredentialsOptions {
             providers: BTreeMap::new(),
@@ -105,7 +106,7 @@ impl Credentials {
         join_all(prepared).await.into_iter().flatten().collect()
     }
 
-    /// Tries once to revoke every lease that is owed.
+    /// Tries once to revoke every lease that is to be revoked.
     pub async fn sweep(&self) -> Swept {
         let owed = std::mem::take(&mut *self.owed());
         let mut swept = Swept::default();
@@ -129,13 +130,13 @@ impl Credentials {
         swept
     }
 
-    /// Revokes what is owed, as soon as it is and again while it cannot be, until `stop` fires.
+    /// Revokes leases as soon as they are due, and again while that fails, until `stop` fires.
     pub async fn keep_sweeping(&self, stop: CancellationToken) {
         while !stop.is_cancelled() {
             let left = self.sweep().await.left;
             let pause = async {
                 if left > 0 {
-                    // Whatever woke us would fail in the same way.
+                    // Another lease would fail in the same way.
                     sleep(limits::SWEEP_PAUSE).await;
                 } else {
                     self.0.wake.notified().await;
@@ -147,7 +148,7 @@ impl Credentials {
         }
     }
 
-    /// Revokes what is owed and signs off. What does not answer in time ends by itself.
+    /// Revokes the leases that are left and signs off. What does not answer in time ends by itself.
     pub async fn close(&self) {
         let closing = async {
             self.sweep().await;
@@ -253,7 +254,7 @@ mod tests {
     fn a_run_is_looked_at_with_the_secrets_of_its_own_environment() {
         let asked = |known: &[&str], run: &str| of(known).environment_for(run);
         assert_eq!(asked(&["prod", "dev"], "prod").as_deref(), Some("prod"));
-        assert_eq!(asked(&["*", "dev"], "prod").as_deref(), Some("prod"), "whoever serves all serves it");
+        assert_eq!(asked(&["*", "dev"], "prod").as_deref(), Some("prod"), "a worker for all environments serves it");
         assert_eq!(asked(&["staging", "dev"], "prod").as_deref(), Some("prod"), "with none, not with another's");
         assert_eq!(asked(&["default"], "prod"), None, "one for everything");
         assert_eq!(asked(&["default", "prod"], "none"), None, "no profile, no environment");

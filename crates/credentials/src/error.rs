@@ -11,7 +11,7 @@ use crate::memory::SecretMemoryError;
 /// What went wrong at the provider.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Cause {
-    /// No such secret, field or provider: somebody has to change a file or the provider.
+    /// No such secret, field or provider: an operator has to change a file or the provider.
     #[error("{0}")]
     NotThere(String),
     #[error("the Vault is sealed; unseal it")]
@@ -51,7 +51,7 @@ fn again(after: Option<&Duration>) -> String {
 }
 
 impl Cause {
-    /// Whether another try may help without anybody doing anything.
+    /// Whether another try may help without a change by an operator.
     pub const fn class(&self) -> ErrorClass {
         match self {
             Self::NotThere(_)

@@ -1,7 +1,7 @@
 //! The journal of leases: which are open, so that those of a crashed worker are revoked at the next start.
 //!
 //! Each process has a file of its own in one folder and keeps it locked while it lives. A file that can be locked belongs to
-//! nobody any more: its open leases are taken over. The lines hold ids and times, never a value.
+//! no live process: its open leases are taken over. The lines hold ids and times, never a value.
 
 use std::collections::BTreeMap;
 use std::fs::{self, DirBuilder, File, OpenOptions};
@@ -24,7 +24,7 @@ const ENDING: &str = "leases";
 pub struct NotedLease {
     pub provider: String,
     pub lease_id: String,
-    /// When it ends by itself if nobody renews it.
+    /// When it ends by itself if it is not renewed.
     pub until: Timestamp,
 }
 
@@ -64,7 +64,7 @@ impl LeaseJournal {
         Ok(journal)
     }
 
-    /// Moves the open leases of another journal into this one, if nobody has it any more.
+    /// Moves the open leases of another journal into this one, if no live process has it.
     fn take_over(&self, path: &Path) -> io::Result<()> {
         let Ok(mut file) = File::open(path) else { return Ok(()) };
         if flock(&file, FlockOperation::NonBlockingLockExclusive).is_err() {
@@ -78,7 +78,7 @@ impl LeaseJournal {
         fs::remove_file(path)
     }
 
-    /// The leases that are open, whoever opened them.
+    /// The leases that are open, of this process and of those that it has taken over.
     pub fn open_leases(&self) -> Vec<NotedLease> {
         self.lock().open.values().cloned().collect()
     }
@@ -150,7 +150,7 @@ fn key(lease: &NotedLease) -> (String, String) {
     (lease.provider.clone(), lease.lease_id.clone())
 }
 
-/// A file that is locked before anybody can find it under its name.
+/// A file that is locked before another process can find it under its name.
 fn own_file(folder: &Path) -> io::Result<(PathBuf, File)> {
     let process = std::process::id();
     for number in 0..1_000_u32 {

@@ -40,7 +40,7 @@ pub enum SecretMemoryError {
     NotText,
 }
 
-/// The value of a secret. It cannot be copied, shown or stored; whoever needs it borrows it with [`SecretBuf::reveal`].
+/// The value of a secret. It cannot be copied, shown or stored; its user borrows it with [`SecretBuf::reveal`].
 pub struct SecretBuf {
     /// The first guard page.
     mapping: NonNull<u8>,
@@ -62,7 +62,7 @@ struct Mapping {
 
 impl Drop for Mapping {
     fn drop(&mut self) {
-        // SAFETY: `at` and `len` are what mmap gave, and nobody has a reference into it any more.
+        // SAFETY: `at` and `len` are what mmap gave, and no reference into it is left.
         let _ = unsafe { munmap(self.at.as_ptr().cast::<c_void>(), self.len) };
     }
 }
@@ -84,7 +84,7 @@ impl SecretBuf {
         // SAFETY: one page into a mapping of at least three.
         let middle = unsafe { at.add(page) };
         let range = middle.as_ptr().cast::<c_void>();
-        // SAFETY: the pages between the guards, which nobody refers to yet.
+        // SAFETY: the pages between the guards, to which no reference exists yet.
         unsafe {
             mprotect(range, pages, MprotectFlags::READ | MprotectFlags::WRITE).map_err(SecretMemoryError::NoMemory)?;
             mlock(range, pages).map_err(SecretMemoryError::NotLocked)?;

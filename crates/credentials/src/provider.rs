@@ -58,11 +58,11 @@ pub struct Entry {
 /// What an entry's answer looks like.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum EntryKind {
-    /// Fields that stay until somebody changes them.
+    /// Fields that stay until they are changed at the provider.
     Plain,
     /// The same, wrapped with their version (KV version 2).
     Versioned,
-    /// Made for whoever asks, with a lease.
+    /// Made for each request, with a lease.
     Leased,
 }
 

@@ -1,6 +1,7 @@
 //! [`StepCredentials`]: what one step was given, from its first need to its end.
 
 use std::collections::BTreeMap;
+use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -24,12 +25,12 @@ use crate::used::{CredentialUsed, UsedCredentials};
 pub struct StepCredentials {
     credentials: Credentials,
     scope: StepScope,
-    held: Mutex<Held>,
+    held: Mutex<HeldEntries>,
     used: UsedCredentials,
 }
 
 #[derive(Default)]
-struct Held {
+struct HeldEntries {
     /// By provider and entry.
     entries: BTreeMap<(String, Entry), HeldEntry>,
 }
@@ -61,7 +62,7 @@ impl StepCredentials {
         let (provider_name, provider) = self.credentials.provider(&self.scope, name)?;
         let failed = |cause| CredentialError { name: name.to_owned(), provider: provider_name.to_owned(), cause };
         let location = provider.locate(self.scope.tenant, name).map_err(failed)?;
-        // Held over the fetch: whoever else in the step needs the same entry gets the same.
+        // Held over the fetch: another call of the step that needs the same entry gets the same.
         let mut held = self.held.lock().await;
         let key = (provider_name.to_owned(), location.entry);
         let stale = held.entries.get(&key).is_some_and(|entry| Clock::is_past(entry.stale_at));
@@ -132,7 +133,7 @@ impl StepCredentials {
     ) -> Result<(NotedLease, Lease), Cause> {
         let until = self.now() + millis(lease.duration);
         let noted = NotedLease { provider: name.to_owned(), lease_id: lease.id.clone(), until };
-        // From here on it is revoked whatever happens, also if nobody polls this any further.
+        // From here on it is revoked whatever happens, also if this future is dropped.
         let guard = Unclaimed { credentials: &self.credentials, lease: Some(noted.clone()) };
         match self.credentials.0.options.journal.as_ref().map(|journal| journal.opened(&noted)) {
             Some(Ok(())) => {}
@@ -170,7 +171,7 @@ impl StepCredentials {
     }
 
     /// Renews what is about to end, again and again: for a step that goes on for longer than a lease.
-    pub async fn keep_alive(&self) {
+    pub async fn keep_alive(&self) -> Infallible {
         loop {
             let next = {
                 let held = self.held.lock().await;
@@ -216,7 +217,7 @@ impl StepCredentials {
         self.used.all()
     }
 
-    /// Revokes a lease now, or owes it.
+    /// Revokes a lease now, or notes it for revocation.
     async fn give_back(&self, lease: &NotedLease) -> Option<Timestamp> {
         let guard = Unclaimed { credentials: &self.credentials, lease: Some(lease.clone()) };
         match self.credentials.revoke(lease).await {
@@ -252,7 +253,7 @@ impl Drop for StepCredentials {
     }
 }
 
-/// A lease that nobody answers for yet: it is owed when this is dropped.
+/// A lease that the step does not hold and that is not revoked yet: it is noted for revocation when this is dropped.
 struct Unclaimed<'a> {
     credentials: &'a Credentials,
     lease: Option<NotedLease>,

@@ -20,7 +20,7 @@ struct NothingAllowed;
 
 impl Judge for NothingAllowed {
     fn judge(&self, _: &Action, _: &Run) -> Ruling {
-        Decision::Undecided { why: "nobody was asked about it".into() }.into()
+        Decision::Undecided { why: "the policy was not asked about it".into() }.into()
     }
 }
 

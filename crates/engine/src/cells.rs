@@ -98,7 +98,7 @@ impl Cells {
     }
 }
 
-/// Drops the oldest run that nobody is working on right now; it is loaded again when it is needed.
+/// Drops the oldest run that no task of this server is working on right now; it is loaded again when it is needed.
 fn make_room(shard: &mut BTreeMap<RunKey, CellRef>, cells_max: usize) {
     if shard.len() >= cells_max
         && let Some(idle) = shard.iter().find(|(_, cell)| Arc::strong_count(cell) == 1).map(|(key, _)| *key)

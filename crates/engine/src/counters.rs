@@ -1,4 +1,4 @@
-//! Numbers about runs since this engine was opened, for whoever watches it. Counting costs an addition.
+//! Numbers about runs since this engine was opened, for metrics. Counting costs an addition.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -60,7 +60,7 @@ impl<const N: usize> Labelled<N> {
         }
         let mut rows = self.0.write().unwrap_or_else(PoisonError::into_inner);
         let labels = if rows.len() < LABELLED_MAX { labels } else { [OTHER; N] };
-        // Somebody else may have been here in between.
+        // Another thread may have added the row in between.
         if !known(&rows, labels) {
             let durations = Durations::default();
             durations.observe(ms);

@@ -7,7 +7,8 @@ use interlock_store::OutboxMessage;
 /// Brings messages to destinations that the engine does not know by itself. The message's id stays the same when it is
 /// sent again, so that the receiver can drop repeats.
 pub trait Deliver: Send + Sync + 'static {
-    /// Whether it knows the destination. One that nobody knows is refused when a step reports a message for it.
+    /// Whether it knows the destination. A destination that neither it nor the engine knows is refused when a step
+    /// reports a message for it.
     fn takes(&self, destination: &str) -> bool;
 
     fn deliver<'a>(&'a self, message: &'a OutboxMessage) -> BoxFuture<'a, Result<(), DeliverError>>;

@@ -17,7 +17,7 @@ pub enum EngineError {
     UnknownPolicy { version: u32 },
     #[error("the policy cannot be taken: {}", .problems.join("; "))]
     PolicyInvalid { problems: Vec<String> },
-    #[error("somebody else has changed the policy meanwhile; look at it again")]
+    #[error("the policy was changed meanwhile; look at it again")]
     PolicyChanged,
     #[error(
         "{} takes ticket `{ticket}`; name one as `runbook_id`: {}",
@@ -33,7 +33,7 @@ pub enum EngineError {
         "a run of another workspace holds the subject `{subject}`; wait for its end, or queue (`on_conflict: queue`)"
     )]
     SubjectElsewhere { subject: String },
-    #[error("the tenant is disabled: nothing starts until whoever has charge of the installation enables it")]
+    #[error("the tenant is disabled: nothing starts until an administrator of the installation enables it")]
     TenantDisabled,
     #[error("as many runs wait for subject `{subject}` as may; try again later")]
     SubjectQueueFull { subject: String },

@@ -1,11 +1,11 @@
 //! Where texts of users are evaluated: expressions, workflow files, schedules. Off the async threads, as many at once
 //! as there are cores, of which one tenant has a share; and within bounds: each piece of work gets one [`Budget`] for
-//! all that it evaluates, and when it takes too long nobody waits any more and the budget refuses to go on.
+//! all that it evaluates, and when it takes too long its caller stops waiting and the budget refuses to go on.
 //!
 //! Requests and the steps of runs do not wait for each other: each has places of its own. A request that finds no
 //! place for a while is told to come back ([`Refused::Busy`]); a step waits, since its run would fail otherwise. Tests of
-//! policies have places of their own too: one operation of theirs can go on for minutes after nobody waits any more, and
-//! holds its place until then.
+//! policies have places of their own too: one operation of theirs can go on for minutes after its caller has stopped
+//! waiting, and holds its place until then.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -59,7 +59,7 @@ impl Evaluator {
         }
     }
 
-    /// How many evaluations still run though nobody waits for them any more. Each holds its place.
+    /// How many evaluations still run though their callers have stopped waiting. Each holds its place.
     pub fn abandoned(&self) -> usize {
         self.abandoned.load(Ordering::Relaxed)
     }
@@ -139,7 +139,7 @@ impl Evaluator {
     fn abandon<T: Send + 'static>(&self, tenant: TenantId, running: tokio::task::JoinHandle<T>) {
         let abandoned = Arc::clone(&self.abandoned);
         let now = abandoned.fetch_add(1, Ordering::Relaxed) + 1;
-        tracing::warn!(%tenant, abandoned = now, "an evaluation takes too long; nobody waits for it any more");
+        tracing::warn!(%tenant, abandoned = now, "an evaluation takes too long; its caller has stopped waiting");
         tokio::spawn(async move {
             drop(running.await);
             abandoned.fetch_sub(1, Ordering::Relaxed);
@@ -165,7 +165,7 @@ impl Places {
 
     /// A place for a tenant; none where the engine is stopping.
     async fn take(&self, tenant: TenantId) -> Option<Slot> {
-        // The tenant's own place first, so that whoever waits for it takes none from the others.
+        // The tenant's own place first, so that a caller that waits for it takes none from other tenants.
         let share = self.share_of(tenant).acquire_owned().await.ok()?;
         let place = Arc::clone(&self.all).acquire_owned().await.ok()?;
         Some((place, share))

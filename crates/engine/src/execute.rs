@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use interlock_core::decide::{Asked, Command, Known, decide};
+use interlock_core::decide::{Command, CommandOrigin, DecideContext, decide};
 use interlock_core::ids::{RunId, TenantId};
 use interlock_core::rejection::Rejection;
 use interlock_core::run::Run;
@@ -61,7 +61,7 @@ impl Engine {
                     return Ok(answer);
                 }
                 Ok(ControlFlow::Continue(command)) => {
-                    let known = Known {
+                    let known = DecideContext {
                         receipt: self.open_receipt(&run).await?,
                         lease: self.0.options.session_lease,
                         settles_after: self.0.options.effect_settles_after,
@@ -72,7 +72,7 @@ impl Engine {
                             0
                         },
                     };
-                    let asked = Asked { by: by.clone(), now: self.now() };
+                    let asked = CommandOrigin { by: by.clone(), now: self.now() };
                     match decide(&run, command, known, asked) {
                         Ok(decided) => self.answer_all(decided).await,
                         Err(rejection) => Err(rejection.into()),
@@ -153,7 +153,7 @@ impl Engine {
                 if let Some(wake_at) = row.wake_at {
                     self.0.timers.set(wake_at);
                 }
-                // A run that waits for somebody else need not stay in memory.
+                // A run that waits for a signal, an approval or an instant need not stay in memory.
                 if row.session.is_none() && row.eligible_at.is_none() {
                     self.0.cells.forget(run.tenant, run.id);
                 }

@@ -1,4 +1,4 @@
-//! The feed: who watches a run, or a tenant, is woken after each commit and reads what is new from the store. Since
+//! The feed: a watcher of a run, or of a tenant, is woken after each commit and reads what is new from the store. Since
 //! everything is read by its dense `seq`, nothing can be missed and nothing comes twice.
 
 use std::collections::{BTreeMap, HashMap};
@@ -26,7 +26,7 @@ pub const EVENTS_READ_MAX: usize = 500;
 pub struct Feed {
     /// Ordered, so that watchers are woken in an order that a simulation can repeat.
     watched: Mutex<BTreeMap<Topic, Arc<Watched>>>,
-    /// Who waits for a run to end.
+    /// The callers that wait for a run to end.
     endings: Mutex<HashMap<RunId, Vec<oneshot::Sender<RunState>>>>,
 }
 
@@ -50,10 +50,10 @@ impl Watched {
 }
 
 impl Feed {
-    /// Wakes whoever watches the run. The tenant's watchers see nothing of it before it is sealed.
+    /// Wakes the watchers of the run. The tenant's watchers see nothing of it before it is sealed.
     pub(crate) fn publish(&self, tenant: TenantId, run: RunId) {
         let watched = self.watched.lock().unwrap_or_else(PoisonError::into_inner);
-        // Who follows the output of a step hears when it has ended.
+        // Watchers of a step's output are woken when the step has ended.
         for topic in [Topic::Run(tenant, run), Topic::Output(tenant, run)] {
             if let Some(watched) = watched.get(&topic) {
                 watched.news.notify_waiters();
@@ -61,7 +61,7 @@ impl Feed {
         }
     }
 
-    /// Wakes whoever follows the output of the run's steps.
+    /// Wakes the watchers of the output of the run's steps.
     pub(crate) fn publish_output(&self, tenant: TenantId, run: RunId) {
         let watched = self.watched.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(watched) = watched.get(&Topic::Output(tenant, run)) {
@@ -69,7 +69,7 @@ impl Feed {
         }
     }
 
-    /// Wakes who watches whole tenants: something was sealed.
+    /// Wakes the watchers of whole tenants: something was sealed.
     pub(crate) fn publish_sealed(&self) {
         let watched = self.watched.lock().unwrap_or_else(PoisonError::into_inner);
         for (topic, watched) in watched.iter() {
@@ -79,14 +79,14 @@ impl Feed {
         }
     }
 
-    /// Wakes everybody: another server has committed something.
+    /// Wakes all watchers: another server has committed something.
     pub(crate) fn publish_all(&self) {
         for watched in self.watched.lock().unwrap_or_else(PoisonError::into_inner).values() {
             watched.news.notify_waiters();
         }
     }
 
-    /// Tells whoever waits for it that a run has ended.
+    /// Tells the callers that wait for it that a run has ended.
     pub(crate) fn ended(&self, run: RunId, state: RunState) {
         let waiting = {
             let mut endings = self.endings.lock().unwrap_or_else(PoisonError::into_inner);

@@ -239,7 +239,7 @@ impl Engine {
         self.0.options.session_lease
     }
 
-    /// Stops the loops and waits for them. The store stays open for whoever holds it.
+    /// Stops the loops and waits for them. The store stays open for its other holders.
     pub async fn stop(&self) {
         self.0.stopping.cancel();
         self.0.tasks.close();

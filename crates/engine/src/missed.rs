@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::Engine;
 use crate::error::EngineError;
-use crate::triggers::{Kind, Occasion, one_of, passes, scope};
+use crate::triggers::{Kind, TriggerEvent, one_of, passes, scope};
 use crate::workflows::WorkflowVersion;
 
 /// Triggers that are told of one delivery.
@@ -33,7 +33,7 @@ impl Engine {
     pub(crate) async fn missed_by(
         &self,
         tenant: TenantId,
-        occasion: Occasion,
+        occasion: TriggerEvent,
     ) -> Result<Vec<MissedTrigger>, EngineError> {
         let occasion = Arc::new(occasion);
         let mut all = Vec::new();
@@ -49,7 +49,7 @@ impl Engine {
     }
 }
 
-fn missed(version: &WorkflowVersion, occasion: &Occasion, budget: &Budget) -> Vec<MissedTrigger> {
+fn missed(version: &WorkflowVersion, occasion: &TriggerEvent, budget: &Budget) -> Vec<MissedTrigger> {
     let (Some(on), Kind::Webhook { source, endpoint }) = (version.definition.on.as_ref(), &occasion.kind) else {
         return Vec::new();
     };

@@ -118,7 +118,7 @@ impl OutputWatcher {
         if attempt.is_some_and(is_later) {
             return Ok(true);
         }
-        // Whoever looks at a paused run may have the step done again.
+        // An operator may have the failed step of a paused run done again.
         let may_run_again = step.state == StepState::Failed && overview.state == RunState::Paused;
         Ok(step.state.is_finished() && !may_run_again)
     }

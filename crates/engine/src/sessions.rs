@@ -10,7 +10,7 @@ use interlock_core::state::{Control, WorkerState};
 use interlock_core::tenant::WORKER_ORCHESTRATION;
 use interlock_core::time::{Millis, Timestamp};
 use interlock_core::work::{Assignment, AttemptRef, WorkerHello, WorkerTerms};
-use interlock_store::{Changed, Claimed, CloseSession, RegisterSession, RenewSession, SessionRow, Unlisted};
+use interlock_store::{Changed, Claimed, CloseSession, RegisterSession, RenewSession, SessionRow, UnlistedClaim};
 
 use crate::dispatch::need::Need;
 use crate::dispatch::ready::GroupKey;
@@ -81,7 +81,7 @@ pub struct EnrolledWorker {
     pub terms: WorkerTerms,
 }
 
-/// Whose session it has to be: the tenant's, and with a certificate that one worker's and nobody else's.
+/// Whose session it has to be: the tenant's, and with a certificate that one worker's and no other's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SessionOwner {
     pub tenant: TenantId,
@@ -284,8 +284,8 @@ impl Workers {
         }
     }
 
-    /// Whoever polled for the session must not have what was claimed for it: these, and what waits for its next poll, go back.
-    /// None of it was delivered, so nothing was done.
+    /// The caller that polled for the session must not have what was claimed for it: these, and what waits for its next
+    /// poll, go back. None of it was delivered, so nothing was done.
     pub async fn not_delivered(&self, session: SessionId, assignments: Vec<Assignment>) {
         let waiting = self.0.0.dispatch.take_all_undelivered(session);
         for at in assignments.into_iter().map(|assignment| assignment.at).chain(waiting) {
@@ -328,11 +328,11 @@ impl Workers {
 /// a full heartbeat: their answer was lost, and they go back. What counts is what the session's row says, whichever
 /// server got the heartbeat before.
 fn unlisted(
-    before: &[Unlisted],
+    before: &[UnlistedClaim],
     claimed: &HashSet<AttemptRef>,
     held: &[AttemptRef],
     (now, renewal): (Timestamp, Millis),
-) -> (Vec<Unlisted>, Vec<AttemptRef>) {
+) -> (Vec<UnlistedClaim>, Vec<AttemptRef>) {
     let held: HashSet<&AttemptRef> = held.iter().collect();
     let mut missing: Vec<AttemptRef> = claimed.iter().copied().filter(|at| !held.contains(at)).collect();
     missing.sort_unstable();
@@ -342,7 +342,7 @@ fn unlisted(
     let is_lost = |at: &AttemptRef| since.get(at).is_some_and(|since| *since <= a_heartbeat_ago);
     let (lost, young): (Vec<_>, Vec<_>) = missing.into_iter().partition(is_lost);
     let remembered = young.into_iter().take(UNLISTED_MAX);
-    (remembered.map(|at| Unlisted { at, since: since.get(&at).copied().unwrap_or(now) }).collect(), lost)
+    (remembered.map(|at| UnlistedClaim { at, since: since.get(&at).copied().unwrap_or(now) }).collect(), lost)
 }
 
 fn of_tenant(info: Arc<SessionInfo>, at: AttemptRef) -> Result<Arc<SessionInfo>, EngineError> {

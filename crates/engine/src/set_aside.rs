@@ -1,6 +1,6 @@
 //! What cannot be worked on: a run one of whose rows does not read, whose change the database refuses, or on which the
 //! code panics; and schedules, bulk jobs and endpoints in the same condition. The loops that work on many leave such a
-//! one alone for a while, longer each time, so that it stops nobody else and fills no log: one line when it is set
+//! one alone for a while, longer each time, so that it stops no others and fills no log: one line when it is set
 //! aside, one when it works again.
 //!
 //! [`Engine::one_of_many`] is the way through which every loop works on one. What it remembers is in memory only: after
@@ -25,7 +25,7 @@ const FIRST_PAUSE: Millis = Millis::from_secs(1);
 const LONGEST_PAUSE: Millis = Millis::from_mins(5);
 /// How many are remembered; beyond that the one whose pause ends first is forgotten, and tried again.
 pub const SET_ASIDE_MAX: usize = 10_000;
-/// One that nobody has tried again for so long has ended or is gone.
+/// An item that no loop has tried again for so long has ended or is gone.
 const FORGOTTEN_AFTER: Millis = Millis::from_hours(1);
 
 /// What loops work on, one of many at a time.
@@ -150,7 +150,7 @@ impl SetAside {
 
 /// What became of one of many.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Worked {
+pub(crate) enum ItemOutcome {
     Done,
     /// It is set aside, since now or since before.
     SetAside,
@@ -164,27 +164,27 @@ impl Engine {
         tenant: TenantId,
         item: impl Into<Item>,
         work: impl Future<Output = Result<(), EngineError>> + Send + 'a,
-    ) -> impl Future<Output = Result<Worked, EngineError>> + Send + 'a {
+    ) -> impl Future<Output = Result<ItemOutcome, EngineError>> + Send + 'a {
         let (aside, item) = (&self.0.set_aside, item.into());
         // On the heap, or each of the many callers would be larger by all of it.
         let work = AssertUnwindSafe(Box::pin(work)).catch_unwind();
         async move {
             if aside.holds(tenant, item, self.now()) {
-                return Ok(Worked::SetAside);
+                return Ok(ItemOutcome::SetAside);
             }
             match work.await {
                 Ok(Ok(())) => {
                     aside.worked(tenant, item);
-                    Ok(Worked::Done)
+                    Ok(ItemOutcome::Done)
                 }
                 Ok(Err(error)) if error.is_outage() || is_planted(Bug::UnreadableStopsLoops) => Err(error),
                 Ok(Err(error)) => {
                     aside.failed(tenant, item, &error, self.now());
-                    Ok(Worked::SetAside)
+                    Ok(ItemOutcome::SetAside)
                 }
                 Err(panic) => {
                     aside.failed(tenant, item, &format!("a panic: {}", message_of(&*panic)), self.now());
-                    Ok(Worked::SetAside)
+                    Ok(ItemOutcome::SetAside)
                 }
             }
         }

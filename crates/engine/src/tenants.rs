@@ -9,10 +9,10 @@ use std::sync::{PoisonError, RwLock};
 
 use interlock_core::ids::TenantId;
 use interlock_core::time::{Millis, Timestamp};
-use interlock_store::{AddTenant, Along, AuditNote, FinishIdempotency, KeyRow, PutTenant, Stored, Tenant};
+use interlock_store::{AddTenant, AttachedWrites, AuditNote, FinishIdempotency, KeyRow, PutTenant, Stored, Tenant};
 use serde_json::json;
 
-use crate::audit::{Actor, Happening};
+use crate::audit::{Actor, AuditEvent};
 use crate::error::EngineError;
 use crate::parts::Tenants;
 
@@ -58,7 +58,7 @@ impl TenantSwitches {
 const CREATED: &str = "tenant.created";
 const CHANGED: &str = "tenant.changed";
 
-/// Who changes a tenant: somebody of this tenant or, with charge of the installation, of another one.
+/// Who changes a tenant: a person or a key of this tenant or, with charge of the installation, of another one.
 #[derive(Debug, Clone)]
 pub struct TenantActor {
     pub tenant: TenantId,
@@ -71,7 +71,7 @@ pub struct NewTenant {
     pub tenant: Tenant,
     pub key: KeyRow,
     /// What the tenant's log tells of the key.
-    pub key_created: Happening,
+    pub key_created: AuditEvent,
     pub by: TenantActor,
 }
 
@@ -82,7 +82,7 @@ impl Tenants {
         let asked_by = TenantActor { tenant: tenant.id, actor: Actor::system() };
         let kind = if known { CHANGED } else { CREATED };
         let notes = self.notes(&tenant, kind, &asked_by);
-        self.0.0.store.write_with(PutTenant(tenant.clone()), Along { answer: None, notes }).await?;
+        self.0.0.store.write_with(PutTenant(tenant.clone()), AttachedWrites { answer: None, notes }).await?;
         self.follow(&tenant);
         Ok(())
     }
@@ -93,7 +93,7 @@ impl Tenants {
         let mut notes = self.notes(&tenant, CREATED, &by);
         notes.extend(self.0.note_of(tenant.id, key_created));
         let add = AddTenant { tenant: tenant.clone(), key };
-        match self.0.0.store.write_with(add, Along { answer, notes }).await? {
+        match self.0.0.store.write_with(add, AttachedWrites { answer, notes }).await? {
             Stored::Stored => {
                 self.follow(&tenant);
                 Ok(())
@@ -105,7 +105,7 @@ impl Tenants {
     /// Changes a tenant's limits and settings.
     pub async fn change(&self, tenant: Tenant, by: &TenantActor) -> Result<(), EngineError> {
         let notes = self.notes(&tenant, CHANGED, by);
-        self.0.0.store.write_with(PutTenant(tenant.clone()), Along { answer: None, notes }).await?;
+        self.0.0.store.write_with(PutTenant(tenant.clone()), AttachedWrites { answer: None, notes }).await?;
         self.follow(&tenant);
         Ok(())
     }

@@ -21,9 +21,9 @@ use crate::{Engine, StartWorkflow, Started};
 /// Workflows that are looked at for one event, page by page.
 const PAGE: usize = 200;
 
-/// Something that happened outside.
+/// Something that happened outside: the occasion on which workflows start.
 #[derive(Debug, Clone)]
-pub(crate) struct Occasion {
+pub(crate) struct TriggerEvent {
     pub kind: Kind,
     /// What happened, in the sender's own word.
     pub event: String,
@@ -39,20 +39,24 @@ pub(crate) enum Kind {
     },
     /// A signal of this type came in.
     Signal,
-    /// Somebody works on a ticket.
+    /// A request to work on a ticket.
     Ticket,
 }
 
 /// A workflow whose trigger takes the occasion, and what its run is given; or why that cannot be said.
 #[derive(Debug)]
-pub(crate) struct Taken {
+pub(crate) struct TriggerMatch {
     pub workflow: String,
     pub inputs: Result<Json, String>,
 }
 
 impl Engine {
     /// The workflows that take an occasion, each once, by name.
-    pub(crate) async fn taken_by(&self, tenant: TenantId, occasion: Occasion) -> Result<Vec<Taken>, EngineError> {
+    pub(crate) async fn taken_by(
+        &self,
+        tenant: TenantId,
+        occasion: TriggerEvent,
+    ) -> Result<Vec<TriggerMatch>, EngineError> {
         let occasion = Arc::new(occasion);
         let mut taken = Vec::new();
         for version in self.triggered(tenant).await? {
@@ -100,19 +104,19 @@ impl Engine {
 
     /// Starts a run under a key that belongs to this one occasion: whatever stands under it already is that run, also
     /// where the file has changed since, or the record has expired.
-    pub(crate) async fn start_keyed(&self, request: StartWorkflow) -> Result<Keyed, EngineError> {
+    pub(crate) async fn start_keyed(&self, request: StartWorkflow) -> Result<TriggeredRun, EngineError> {
         let key = request.idempotency.clone();
         let tenant = request.tenant;
         match Box::pin(self.runs().start_workflow(request)).await {
-            Ok(Started { run, replayed, admission }) => Ok(Keyed { run, fresh: !replayed, admission }),
-            Err(EngineError::IdempotencyExpired { run }) => Ok(Keyed::before(run)),
+            Ok(Started { run, replayed, admission }) => Ok(TriggeredRun { run, fresh: !replayed, admission }),
+            Err(EngineError::IdempotencyExpired { run }) => Ok(TriggeredRun::before(run)),
             Err(EngineError::IdempotencyMismatch) => {
                 let record = match &key {
                     Some(key) => self.0.store.idempotency(tenant, &key.client, &key.key).await?,
                     None => None,
                 };
                 let run = record.and_then(|record| record.run).ok_or(EngineError::IdempotencyMismatch)?;
-                Ok(Keyed::before(run))
+                Ok(TriggeredRun::before(run))
             }
             Err(error) => Err(error),
         }
@@ -121,14 +125,14 @@ impl Engine {
 
 /// The run of an occasion.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Keyed {
+pub(crate) struct TriggeredRun {
     pub run: RunId,
     /// It was started just now.
     pub fresh: bool,
     pub admission: Admission,
 }
 
-impl Keyed {
+impl TriggeredRun {
     const fn before(run: RunId) -> Self {
         Self { run, fresh: false, admission: Admission::Started }
     }
@@ -142,7 +146,7 @@ fn scope_of(scope: Value, budget: &Budget) -> Scope {
 }
 
 /// What expressions of a trigger see.
-pub(crate) fn scope(occasion: &Occasion, budget: &Budget) -> Scope {
+pub(crate) fn scope(occasion: &TriggerEvent, budget: &Budget) -> Scope {
     let (kind, endpoint) = match &occasion.kind {
         Kind::Webhook { source, endpoint } => (source.as_str(), Some(endpoint)),
         Kind::Signal => ("signal", None),
@@ -152,11 +156,11 @@ pub(crate) fn scope(occasion: &Occasion, budget: &Budget) -> Scope {
     scope_of(json!({ "event": occasion.payload, "trigger": trigger }), budget)
 }
 
-/// What a run is given whose workflow somebody has named for an occasion, whether or not a trigger of it takes that:
+/// What a run is given whose workflow the caller has named for an occasion, whether or not a trigger of it takes that:
 /// by the trigger that does, else by its first one for tickets.
 pub(crate) fn given_for_ticket(
     version: &WorkflowVersion,
-    occasion: &Occasion,
+    occasion: &TriggerEvent,
     budget: &Budget,
 ) -> Result<Option<Json>, String> {
     if let Some(taken) = take(version, occasion, budget) {
@@ -167,7 +171,7 @@ pub(crate) fn given_for_ticket(
 }
 
 /// The first trigger of a workflow that takes the occasion.
-fn take(version: &WorkflowVersion, occasion: &Occasion, budget: &Budget) -> Option<Taken> {
+fn take(version: &WorkflowVersion, occasion: &TriggerEvent, budget: &Budget) -> Option<TriggerMatch> {
     let on = version.definition.on.as_ref()?;
     let scope = scope(occasion, budget);
     let inputs = match &occasion.kind {
@@ -182,7 +186,7 @@ fn take(version: &WorkflowVersion, occasion: &Occasion, budget: &Budget) -> Opti
     } else {
         given(inputs, &scope)
     };
-    Some(Taken { workflow: version.name.clone(), inputs })
+    Some(TriggerMatch { workflow: version.name.clone(), inputs })
 }
 
 /// Without a mapping the run gets the event's fields that are called like its inputs.
@@ -206,7 +210,7 @@ fn webhook<'a>(
     on: &'a Triggers,
     source: Source,
     endpoint: &str,
-    occasion: &Occasion,
+    occasion: &TriggerEvent,
     scope: &Scope,
 ) -> Option<&'a Map<Template>> {
     let here = |named: &Option<At<Name>>| named.as_ref().is_none_or(|name| *name.0 == *endpoint);
@@ -252,7 +256,7 @@ fn webhook<'a>(
     })
 }
 
-fn signal<'a>(on: &'a Triggers, occasion: &Occasion, scope: &Scope) -> Option<&'a Map<Template>> {
+fn signal<'a>(on: &'a Triggers, occasion: &TriggerEvent, scope: &Scope) -> Option<&'a Map<Template>> {
     on.signal.0.iter().find_map(|trigger| {
         let fits = *trigger.kind.0 == *occasion.event && passes(trigger.filter.as_ref(), scope);
         fits.then_some(&trigger.inputs)

@@ -27,7 +27,7 @@ impl fmt::Debug for Vault {
 #[error("a stored secret cannot be opened: this server's secret file is not the one it was made with")]
 pub struct Unopened;
 
-/// What a secret is for: whoever moves the row elsewhere cannot use it there.
+/// What a secret is for: moved to another row, it cannot be used there.
 #[derive(Debug, Clone, Copy)]
 pub struct SecretOf {
     pub tenant: TenantId,

@@ -68,10 +68,10 @@ pub(crate) struct Cache {
 
 /// The lock is held over a look into the store, so that many callers share one look.
 #[derive(Default)]
-struct Entry(tokio::sync::Mutex<Known>);
+struct Entry(tokio::sync::Mutex<CachedWorkflow>);
 
 #[derive(Default)]
-struct Known {
+struct CachedWorkflow {
     /// The wake-ups that had been counted before the last look began; nothing before the first.
     checked_at: Option<u64>,
     head: Option<WorkflowRow>,
@@ -117,7 +117,7 @@ impl Workflows {
         Ok(known.head.clone().zip(known.version.clone()))
     }
 
-    /// Takes over what this server has written itself: whoever asks next sees it.
+    /// Takes over what this server has written itself: the next caller sees it.
     pub(crate) async fn refresh_workflow(&self, tenant: TenantId, name: &str) -> Result<(), EngineError> {
         let entry = self.0.0.workflows.entry(tenant, name);
         let mut known = entry.0.lock().await;
@@ -125,7 +125,12 @@ impl Workflows {
         self.refresh(&mut known, tenant, head).await
     }
 
-    async fn refresh(&self, known: &mut Known, tenant: TenantId, head: Option<WorkflowRow>) -> Result<(), EngineError> {
+    async fn refresh(
+        &self,
+        known: &mut CachedWorkflow,
+        tenant: TenantId,
+        head: Option<WorkflowRow>,
+    ) -> Result<(), EngineError> {
         let newest = match &head {
             None => None,
             Some(head) => match known.version.take().filter(|version| version.version == head.latest_version) {

@@ -19,7 +19,7 @@ use crate::export::LoggedEntry;
 use crate::key::SigningKey;
 
 pub const STATEMENT_TYPE: &str = "https://in-toto.io/Statement/v1";
-/// What kind of predicate ours is. A name, not an address: nothing is fetched.
+/// The predicate type of an evidence bundle. A name, not an address: nothing is fetched.
 pub const PREDICATE_TYPE: &str = "urn:interlock:evidence:run:v1";
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -55,7 +55,7 @@ impl Checkpoint {
         let root = lines.next().and_then(from_base64).and_then(|bytes| bytes.try_into().ok());
         let root = Hash(root.ok_or(Malformed("its third line is no hash"))?);
         if lines.next().is_some() {
-            // Extension lines are allowed there; ours have none, and what is not understood is not believed.
+            // The format allows extension lines here; Interlock writes none, and refuses what it does not understand.
             return Err(Malformed("it has lines that are not understood"));
         }
         let signed = signatures.lines().take(SIGNATURES_MAX).any(|line| is_by(key, line, body.as_bytes()));
@@ -91,7 +91,7 @@ mod tests {
         assert_eq!(Checkpoint::open(&note, key().public()), Ok(head.clone()));
         let pem = PublicKey::parse(&key().public().to_pem()).unwrap();
         assert_eq!(Checkpoint::open(&note, &pem), Ok(head.clone()), "a key without a name verifies, too");
-        // Witnesses add signatures of theirs.
+        // Witnesses add their own signatures.
         let other = SigningKey::from_seed("witness", &[4; 32]);
         let theirs = head.sign(&other);
         let both = format!("{note}{}", theirs.rsplit_once("\n\n").unwrap().1);

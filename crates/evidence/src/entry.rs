@@ -15,7 +15,7 @@ use crate::tree;
 /// What the first entry of a log has as its predecessor's hash.
 pub const FIRST_PREV: Hash = Hash([0; 32]);
 
-/// Sixteen random bytes: enough that nobody guesses a short text from its hash.
+/// Sixteen random bytes: enough that a short text cannot be guessed from its hash.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Salt(pub [u8; 16]);
 
@@ -254,10 +254,10 @@ impl<'de> Deserialize<'de> for Entry {
     }
 }
 
-/// What the hashes of an entry stand for, as far as it is still there.
+/// The values behind an entry's hashes, which open its commitments, as far as they are still there.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Opened {
+pub struct EntryOpening {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub actor: Option<String>,
     /// JSON, as the text that was hashed.
@@ -273,7 +273,7 @@ pub enum OpenedMismatch {
     Details,
 }
 
-impl Opened {
+impl EntryOpening {
     /// Holds what is shown against the entry's hashes.
     pub fn check(&self, body: &Body) -> Result<(), OpenedMismatch> {
         let commitments = Commitments(self.salt);
@@ -307,7 +307,7 @@ mod tests {
                 at: Timestamp(at),
                 details,
                 initiator,
-                // Keys of ours are ids: ASCII, where the order of bytes is the order of UTF-16.
+                // Interlock writes only ids as keys: ASCII, where the order of bytes is the order of UTF-16.
                 pins: pins
                     .into_iter()
                     .filter(|(id, _)| id.is_ascii())
@@ -346,7 +346,7 @@ mod tests {
             subject: None,
             types: vec!["login.succeeded".into()],
         };
-        let opened = |actor: &str, details: &str| Opened {
+        let opened = |actor: &str, details: &str| EntryOpening {
             actor: Some(actor.into()),
             details: Some(details.into()),
             salt: salts.commitments,

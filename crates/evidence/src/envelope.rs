@@ -64,7 +64,7 @@ pub fn open(envelope: &str, key: &PublicKey) -> Result<Vec<u8>, EnvelopeError> {
     Ok(payload)
 }
 
-/// The payload, whoever has signed it or not: to show, not to believe.
+/// The payload without a check of its signature: to show it, not to trust it.
 pub fn payload_unverified(envelope: &str) -> Result<Vec<u8>, EnvelopeError> {
     payload(&read(envelope)?)
 }

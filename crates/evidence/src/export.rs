@@ -6,7 +6,7 @@ use std::io::BufRead;
 use interlock_core::json::HashHex;
 use serde::{Deserialize, Serialize};
 
-use crate::entry::{Entry, Opened, Salt};
+use crate::entry::{Entry, EntryOpening, Salt};
 use crate::limits::{ENTRIES_MAX, LINE_BYTES_MAX};
 use crate::verify_log::LogCopy;
 
@@ -18,7 +18,7 @@ pub struct LoggedEntry {
     pub leaf_salt: Salt,
     /// Absent where it was erased.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub opened: Option<Opened>,
+    pub opened: Option<EntryOpening>,
 }
 
 /// Leaves of the tree, as the server keeps them beside the entries: with them the exact entry is named that was altered.

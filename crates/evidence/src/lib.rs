@@ -29,5 +29,5 @@ pub mod verify_bundle;
 pub mod verify_log;
 pub mod writer;
 
-pub use entry::{Body, Commitments, Entry, EntrySalts, Opened};
+pub use entry::{Body, Commitments, Entry, EntryOpening, EntrySalts};
 pub use key::{PublicKey, SigningKey};

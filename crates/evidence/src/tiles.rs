@@ -52,11 +52,11 @@ impl Nodes for Tiles {
     }
 }
 
-/// Notes which tiles are asked for, and answers with anything.
+/// Records which tiles a proof reads, and answers with an arbitrary hash.
 #[derive(Default)]
-struct Asked(RefCell<BTreeSet<TileAt>>);
+struct TileRecorder(RefCell<BTreeSet<TileAt>>);
 
-impl Nodes for Asked {
+impl Nodes for TileRecorder {
     fn node(&self, level: u32, number: u64) -> Option<Hash> {
         self.0.borrow_mut().insert(place(level, number).0);
         Some(Hash([0; 32]))
@@ -65,7 +65,7 @@ impl Nodes for Asked {
 
 /// The tiles that proofs of these leaves in the tree of `size` need.
 pub fn needed_for_inclusion(leaves: &[u64], size: u64) -> Result<BTreeSet<TileAt>, ProofError> {
-    let asked = Asked::default();
+    let asked = TileRecorder::default();
     for leaf in leaves {
         tree::inclusion(&asked, *leaf, size)?;
     }
@@ -74,7 +74,7 @@ pub fn needed_for_inclusion(leaves: &[u64], size: u64) -> Result<BTreeSet<TileAt
 
 /// The tiles that the proof from one size to another needs.
 pub fn needed_for_consistency(old: u64, new: u64) -> Result<BTreeSet<TileAt>, ProofError> {
-    let asked = Asked::default();
+    let asked = TileRecorder::default();
     tree::consistency(&asked, old, new)?;
     Ok(asked.0.into_inner())
 }

@@ -57,7 +57,7 @@ pub fn verify_bundle(bundle: &str, key: &PublicKey) -> BundleReport {
     };
     let statement: Statement = match serde_json::from_slice(&payload) {
         Ok(statement) => statement,
-        Err(error) => return BundleReport::refused(format!("the payload is no statement of ours: {error}")),
+        Err(error) => return BundleReport::refused(format!("the payload is not an Interlock statement: {error}")),
     };
     let mut integrity = Findings::default();
     check_head(&statement, &mut integrity);
@@ -67,7 +67,7 @@ pub fn verify_bundle(bundle: &str, key: &PublicKey) -> BundleReport {
     let rows = opened_rows(&statement.predicate);
     check_record(&statement, &rows, &mut integrity);
     let completeness = missing(&statement, &rows);
-    // Of what is not there nobody can say what it cost.
+    // The cost can be compared only where no event is missing.
     let told = || costs(rows.iter().flat_map(|(_, details)| &details.events));
     if completeness.0.is_empty() && told() != statement.predicate.record.costs {
         integrity.add("the record says otherwise than the log what the run has cost");
@@ -193,7 +193,7 @@ fn check_origin(run: &RunFacts, rows: &[(&ProvenEntry, ReadDetails)], findings: 
     if let (Some(actor), Some(started_by)) = (actor, &run.started_by)
         && actor != started_by
     {
-        return findings.add("the record says that somebody else started the run than the log does");
+        return findings.add("the record and the log name different people as the one who started the run");
     }
     // Runs of older versions have no origin in their first event.
     if let Some(origin) = event["origin"].as_str()

@@ -41,7 +41,7 @@ pub struct VerifiedLog {
     pub opened: u64,
     /// Entries whose details are not there any more, or were not shown.
     pub closed: u64,
-    /// Entries that somebody did whose name is not there any more, or was not shown.
+    /// Entries with an actor whose name is not there any more, or was not shown.
     pub actors_closed: u64,
 }
 

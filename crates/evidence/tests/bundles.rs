@@ -19,7 +19,7 @@ use interlock_evidence::page::page;
 use interlock_evidence::tree::{MemoryTree, inclusion};
 use interlock_evidence::verify_bundle::{BundleReport, verify_bundle};
 use interlock_evidence::writer::{LogState, entries};
-use interlock_evidence::{Body, Commitments, EntrySalts, Opened, SigningKey};
+use interlock_evidence::{Body, Commitments, EntryOpening, EntrySalts, SigningKey};
 use serde_json::json;
 
 fn key() -> SigningKey {
@@ -161,7 +161,7 @@ fn statement(change: impl FnOnce(&mut Record)) -> Statement {
     let mut state = LogState::new("interlock/test/a/1".into());
     let (mut bodies, mut shown) = (Vec::new(), Vec::new());
     for (number, (at, seq, events, (done, output))) in (0u64..).zip(rows) {
-        // Somebody else's entry comes before each.
+        // An entry of another run comes before each.
         let salts = EntrySalts::draw(&[5; 32], 2 * number);
         let stranger = Body {
             actor: None,
@@ -205,7 +205,11 @@ fn statement(change: impl FnOnce(&mut Record)) -> Statement {
             ..stranger
         };
         bodies.push((body, salts));
-        shown.push(Some(Opened { actor: actor.map(str::to_owned), details: Some(details), salt: salts.commitments }));
+        shown.push(Some(EntryOpening {
+            actor: actor.map(str::to_owned),
+            details: Some(details),
+            salt: salts.commitments,
+        }));
     }
     let block = state.append(bodies);
     let tree = MemoryTree::of(block.leaves.iter().copied());
@@ -245,7 +249,7 @@ fn another_key_or_a_changed_byte_breaks_the_integrity() {
         let mut bytes = bundle.as_str().as_bytes().to_vec();
         bytes[at] ^= 1;
         let Ok(text) = String::from_utf8(bytes) else { continue };
-        // The key id is a hint that nobody believes, and may be left out; everything else counts.
+        // The key id is a hint that is not trusted, and may be left out; everything else counts.
         if text.contains(&format!("\"keyid\":\"{}\"", key().public().id())) {
             assert!(!verify_bundle(&text, key().public()).is_intact(), "byte {at}");
         }

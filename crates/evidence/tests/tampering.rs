@@ -9,7 +9,7 @@ use interlock_evidence::entry::Salt;
 use interlock_evidence::export::{ExportLine, LeafSpan, LoggedEntry, read};
 use interlock_evidence::verify_log::{BadEntry, Expected, LogCopy, Tampering, VerifiedLog, verify_log};
 use interlock_evidence::writer::{LogState, entries};
-use interlock_evidence::{Body, Commitments, EntrySalts, Opened, SigningKey};
+use interlock_evidence::{Body, Commitments, EntryOpening, EntrySalts, SigningKey};
 use proptest::prelude::*;
 
 const SIZE: u64 = 10_000;
@@ -24,7 +24,7 @@ fn origin(tenant: &str) -> String {
 }
 
 /// An entry's body with what its hashes hide.
-fn body(number: u64, salts: EntrySalts) -> (Body, Opened) {
+fn body(number: u64, salts: EntrySalts) -> (Body, EntryOpening) {
     let commitments = Commitments(salts.commitments);
     let actor = number.is_multiple_of(3).then(|| format!("person {}", number % 7));
     let details = format!("{{\"events\":[],\"number\":{number}}}");
@@ -39,7 +39,7 @@ fn body(number: u64, salts: EntrySalts) -> (Body, Opened) {
         subject: None,
         types: vec!["execution.step.completed".into()],
     };
-    (body, Opened { actor, details: Some(details), salt: salts.commitments })
+    (body, EntryOpening { actor, details: Some(details), salt: salts.commitments })
 }
 
 /// A log, sealed in blocks, each with a signed head.
@@ -84,7 +84,7 @@ fn without_leaves(copy: &LogCopy) -> LogCopy {
     LogCopy { leaves: Vec::new(), ..copy.clone() }
 }
 
-/// Computes the chain anew from an entry on, as somebody would who covers up a change.
+/// Computes the chain anew from an entry on, as an attacker would who covers up a change.
 fn rehash(copy: &mut LogCopy, from: usize) {
     for at in from..copy.entries.len() {
         let prev = if at == 0 { Hash([0; 32]) } else { copy.entries[at - 1].entry.hash() };
@@ -212,11 +212,11 @@ fn erased_details_leave_the_log_verifiable() {
     assert!(!text.contains("person"), "the names are gone");
 }
 
-/// Whoever takes the names out of a copy alters nothing that is hashed; it is counted, as removed details are.
+/// To take the names out of a copy alters nothing that is hashed; it is counted, as removed details are.
 #[test]
 fn removed_actors_are_counted() {
     let mut copy = log("a", 1_000);
-    assert_eq!(verify(&copy).unwrap().actors_closed, 0, "entries that nobody did lack no actor");
+    assert_eq!(verify(&copy).unwrap().actors_closed, 0, "entries without an actor lack none");
     for logged in copy.entries.iter_mut().take(300) {
         logged.opened.as_mut().unwrap().actor = None;
     }

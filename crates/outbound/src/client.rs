@@ -7,7 +7,7 @@ use std::sync::Arc;
 use reqwest::header::{AUTHORIZATION, CONTENT_LENGTH, CONTENT_TYPE, COOKIE, HeaderMap, LOCATION, PROXY_AUTHORIZATION};
 use reqwest::{Certificate, Client, Method, Response, StatusCode, Url};
 
-use crate::call::{Answer, Call, Excess};
+use crate::call::{Call, Excess, HttpResponse};
 use crate::error::OutboundError;
 use crate::limits;
 use crate::range::Range;
@@ -15,7 +15,7 @@ use crate::resolver::{Guarded, Lookup, Resolve, SystemResolver};
 use crate::rules::{Forbidden, Rules};
 use crate::socket::Sockets;
 
-/// What whoever runs the server decides about outbound calls.
+/// What the server's operator decides about outbound calls.
 #[derive(Clone)]
 pub struct OutboundOptions {
     /// Private ranges that may be called.
@@ -38,7 +38,7 @@ pub trait Exchange: Send + Sync + 'static {
     fn send(&self, call: Call) -> Exchanged<'_>;
 }
 
-pub type Exchanged<'a> = Pin<Box<dyn Future<Output = Result<Answer, OutboundError>> + Send + 'a>>;
+pub type Exchanged<'a> = Pin<Box<dyn Future<Output = Result<HttpResponse, OutboundError>> + Send + 'a>>;
 
 /// The client. Cheap to clone; all clones share connections and rules.
 #[derive(Clone)]
@@ -87,7 +87,7 @@ impl Outbound {
                     .dns_resolver(Guarded { rules: Arc::clone(&rules), resolver, lookup })
             };
             builder().tls_certs_merge(roots.clone()).build().or_else(|error| {
-                // A machine without any certificates can still call plain HTTP and whoever was added.
+                // A machine without any certificates can still call plain HTTP, and hosts whose authority was added.
                 tracing::warn!(%error, "this machine's certificates cannot be read; only added ones are trusted");
                 builder().tls_certs_only(roots.clone()).build().map_err(setup)
             })
@@ -102,7 +102,7 @@ impl Outbound {
         Self { rules: Arc::new(Rules::new(Vec::new(), Vec::new())), wire: Wire::Exchange(exchange) }
     }
 
-    /// From now on this address is our own and closed.
+    /// From now on this address counts as a listener of this server: calls to it are refused.
     pub fn add_listener(&self, at: SocketAddr) {
         self.rules.add_listener(at);
     }
@@ -151,7 +151,7 @@ impl Outbound {
         }
     }
 
-    pub async fn send(&self, call: Call) -> Result<Answer, OutboundError> {
+    pub async fn send(&self, call: Call) -> Result<HttpResponse, OutboundError> {
         let timeout = call.timeout;
         let answer = async {
             match &self.wire {
@@ -165,7 +165,7 @@ impl Outbound {
         tokio::time::timeout(timeout, answer).await.map_err(|_| OutboundError::Timeout(timeout))?
     }
 
-    async fn follow(&self, clients: &Clients, mut call: Call) -> Result<Answer, OutboundError> {
+    async fn follow(&self, clients: &Clients, mut call: Call) -> Result<HttpResponse, OutboundError> {
         let mut url = self.check_url(&call.url)?;
         let mut redirects = 0;
         loop {
@@ -211,7 +211,7 @@ fn setup(error: reqwest::Error) -> OutboundError {
     OutboundError::Setup(error.to_string())
 }
 
-/// Where an answer sends us, if it does.
+/// Where an answer redirects to, if it does.
 fn redirect(response: &Response, from: &Url) -> Result<Option<Url>, OutboundError> {
     let status = response.status();
     let moved = matches!(status.as_u16(), 301 | 302 | 303 | 307 | 308);
@@ -245,7 +245,7 @@ fn drop_secrets(headers: &mut HeaderMap) {
     }
 }
 
-async fn read(mut response: Response, url: Url, call: &Call) -> Result<Answer, OutboundError> {
+async fn read(mut response: Response, url: Url, call: &Call) -> Result<HttpResponse, OutboundError> {
     let (status, headers) = (response.status(), response.headers().clone());
     let max = call.answer_bytes_max;
     let mut body = Vec::new();
@@ -260,5 +260,5 @@ async fn read(mut response: Response, url: Url, call: &Call) -> Result<Answer, O
         }
         body.extend_from_slice(&chunk);
     }
-    Ok(Answer { status, headers, body, url })
+    Ok(HttpResponse { status, headers, body, url })
 }

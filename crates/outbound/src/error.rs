@@ -31,7 +31,7 @@ impl OutboundError {
         matches!(self, Self::Timeout(_) | Self::NotConnected(_) | Self::Failed(_))
     }
 
-    /// A refusal of ours may be wrapped many times on its way through the client.
+    /// A refusal by the rules may be wrapped many times on its way through the client.
     pub(crate) fn of(error: &reqwest::Error, timeout: Duration) -> Self {
         let mut source: Option<&(dyn std::error::Error + 'static)> = Some(error);
         let mut last = String::new();

@@ -1,10 +1,10 @@
 //! The one client for calls to the outside: webhooks, identity providers, connectors, object stores.
 //!
-//! [`Outbound`] sends a [`Call`] and answers with an [`Answer`]. Whom it may talk to is decided by [`Rules`] on the
-//! address that is really connected to: names are resolved by a resolver of ours that drops what the rules forbid, so
-//! there is no second look-up that could answer otherwise; addresses in a URL are judged before the connection; every
-//! redirect is a new call under the same rules. Only whoever runs the server opens a private range
-//! ([`OutboundOptions::open`]); metadata services and our own listeners stay closed whatever is opened.
+//! [`Outbound`] sends a [`Call`] and answers with its [`HttpResponse`]. Which hosts it may call is decided by [`Rules`]
+//! on the address that is really connected to: names are resolved by this crate's resolver, which drops what the rules
+//! forbid, so there is no second look-up that could answer otherwise; addresses in a URL are judged before the
+//! connection; every redirect is a new call under the same rules. Only the server's operator opens a private range
+//! ([`OutboundOptions::open`]); metadata services and this server's own listeners stay closed whatever is opened.
 //!
 //! Proxy variables of the environment are not read, redirects and bodies have limits, and nothing is decompressed.
 
@@ -16,7 +16,7 @@ mod resolver;
 mod rules;
 mod socket;
 
-pub use call::{Answer, Call, Excess};
+pub use call::{Call, Excess, HttpResponse};
 pub use client::{Exchange, Exchanged, Outbound, OutboundOptions};
 pub use error::OutboundError;
 pub use range::{InvalidRange, Range};

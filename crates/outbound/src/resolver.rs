@@ -31,7 +31,7 @@ impl Resolve for SystemResolver {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Lookup {
     AnyPort,
-    /// The port is one that we listen on.
+    /// This server listens on the port.
     OwnPort,
 }
 

@@ -6,7 +6,8 @@ use std::sync::{PoisonError, RwLock};
 
 use crate::range::Range;
 
-/// Metadata services of clouds: they hand out credentials to whoever asks from inside. Nothing opens them.
+/// Metadata services of clouds: they hand out credentials to every caller inside the cloud's network. Nothing opens
+/// them.
 const METADATA: &[IpAddr] = &[
     v4(169, 254, 169, 254),
     v4(169, 254, 169, 253),
@@ -68,8 +69,8 @@ impl fmt::Display for Why {
             Self::Metadata => "it is a cloud's metadata service, which nothing opens",
             Self::NoHost => "it is no single host's address",
             Self::OwnListener => "this server listens there itself",
-            Self::ClosedByOperator => "whoever runs this server has closed it",
-            Self::Private => "it is not on the public internet; whoever runs this server can open its range",
+            Self::ClosedByOperator => "this server's operator has closed it",
+            Self::Private => "it is not on the public internet; this server's operator can open its range",
         })
     }
 }
@@ -99,7 +100,7 @@ impl Rules {
         self.listeners.write().unwrap_or_else(PoisonError::into_inner).push(at);
     }
 
-    /// Whether something of ours listens on this port, so that local addresses must not be connected to.
+    /// Whether this server listens on this port, so that local addresses must not be connected to.
     pub fn is_own_port(&self, port: u16) -> bool {
         self.listeners.read().unwrap_or_else(PoisonError::into_inner).iter().any(|own| own.port() == port)
     }
@@ -112,7 +113,7 @@ impl Rules {
         Ok(())
     }
 
-    /// Judges an address on one of our own ports: nothing on this machine may be reached there.
+    /// Judges an address on a port that this server listens on: nothing on this machine may be reached there.
     pub fn check_own_port(&self, address: IpAddr) -> Result<(), Forbidden> {
         self.check(address)?;
         let listeners = self.listeners.read().unwrap_or_else(PoisonError::into_inner);

@@ -15,7 +15,7 @@ pub enum PkiError {
     RequestForged,
     #[error("the certificate names no worker: {0}")]
     NotAWorker(String),
-    /// An authority of another program, whose name we would write differently.
+    /// An authority of another program: this installation would write its name differently.
     #[error(
         "this authority was not made by `interlock worker ca init`, and its certificates would not fit it; make one with \
          that command"

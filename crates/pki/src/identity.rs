@@ -54,11 +54,11 @@ impl WorkerIdentity {
         let terms = WorkerTerms { environments: list()?, segments: list()?, profiles: list()? };
         terms.check().map_err(|what| wrong(&what))?;
         let read = Self { tenant, id, terms };
-        // What would be written differently is not ours.
+        // Only a URI exactly as `to_uri` writes it is taken.
         if read.to_uri() == uri { Ok(read) } else { Err(wrong("something else")) }
     }
 
-    /// The identity in a certificate that our authority has signed.
+    /// The identity in a certificate that this installation's authority has signed.
     pub fn of_certificate(facts: &CertificateFacts) -> Result<Self, PkiError> {
         match facts.uris.as_slice() {
             [uri] => Self::from_uri(uri),

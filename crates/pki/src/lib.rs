@@ -15,4 +15,4 @@ pub use authority::{Authority, IssuedServer, NewAuthority, SERVER_LIFETIME, WORK
 pub use error::PkiError;
 pub use facts::CertificateFacts;
 pub use identity::WorkerIdentity;
-pub use request::{SigningRequest, WorkerKey};
+pub use request::{REQUEST_BYTES_MAX, SigningRequest, WorkerKey};

@@ -12,8 +12,8 @@ use crate::PkiError;
 
 /// `prime256v1` with SHA-256: what rcgen makes by default, and the one kind that is taken.
 const ECDSA_WITH_SHA256: &str = "1.2.840.10045.4.3.2";
-/// A request of ours is some hundred bytes long.
-const REQUEST_BYTES_MAX: usize = 8 << 10;
+/// A request that [`WorkerKey`] makes is some hundred bytes long.
+pub const REQUEST_BYTES_MAX: usize = 8 << 10;
 
 /// A fresh key of a worker. It never leaves the worker's machine.
 pub struct WorkerKey(KeyPair);
@@ -31,7 +31,7 @@ impl WorkerKey {
         Zeroizing::new(self.0.serialize_pem())
     }
 
-    /// A request for a certificate. It names nobody: who the worker is says the server.
+    /// A request for a certificate. It has no subject: the server decides who the worker is.
     pub fn signing_request(&self) -> Result<String, PkiError> {
         Ok(CertificateParams::default().serialize_request(&self.0)?.pem()?)
     }

@@ -1,8 +1,8 @@
 //! What an evaluation may use: work, time, and what the limited functions make. The evaluator asks for the time after each
 //! bit of work; the answer is the only way to stop it.
 //!
-//! The time is what this thread has computed, so that a busy machine stops nobody. Nothing is decided by it: a policy cannot
-//! read it, and one that is stopped has given no answer.
+//! The time is what this thread has computed, so that a busy machine stops no policy. Nothing is decided by it: a
+//! policy cannot read it, and one that is stopped has given no answer.
 
 use std::cell::RefCell;
 use std::time::Duration;

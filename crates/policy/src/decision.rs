@@ -32,7 +32,7 @@ impl fmt::Display for Verdict {
     }
 }
 
-/// One rule's word on an action.
+/// What one rule says about an action, and why.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PolicyReason {
@@ -72,7 +72,7 @@ pub struct PolicyDecision {
 pub struct Obligations {
     /// How many different people must agree; two for two keys.
     pub quorum: u32,
-    /// Groups whose members may decide; everybody with the role where empty.
+    /// Groups whose members may decide; every person with the role where empty.
     pub approvers: Vec<String>,
     /// Who may not decide.
     pub exclude: Vec<Excluded>,
@@ -86,9 +86,9 @@ pub struct Obligations {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Excluded {
-    /// Whoever started the run, or owns the key that did.
+    /// The person who started the run, or owns the key that did.
     Starter,
-    /// Whoever wrote the version of the workflow.
+    /// The author of the workflow version.
     Author,
 }
 

@@ -157,13 +157,13 @@ fn effect_of(action: &Action) -> EffectClass {
 }
 
 /// What undoes a step is covered by the step's own permission, as the workflow has it. Of a step that needed none, because
-/// it only reads, there is none that could cover it, and none covers what somebody gives it instead: then it is judged like
-/// anything else that somebody orders.
+/// it only reads, there is none that could cover it, and none covers an input that a person gives instead: then it is
+/// judged like anything else that a person orders.
 fn covered(action: &Action, spec: &StepSpec, run: &Run) -> &'static str {
     match &spec.work {
         Work::Rollback { undoes, .. } => {
-            // Nobody has failed: whoever undoes what has succeeded begins something new. So does whoever lets a run undo what
-            // it has not done itself, but taken over from one that has ended.
+            // No step has failed: to undo what has succeeded is a new action. So is to let a run undo what it has not
+            // done itself, but taken over from one that has ended.
             let inherited = run.steps.get(*undoes as usize).is_some_and(|step| step.attempt == 0);
             if run.header.is_undo() || run.state.is_terminal() || (run.header.lineage.is_some() && inherited) {
                 return "manual";
@@ -184,7 +184,7 @@ fn last_part(word: &str) -> &str {
 impl ActionFacts {
     fn of(action: &Action, spec: &StepSpec, run: &Run) -> Self {
         let (argv, env) = match &spec.work {
-            // As it will be run. What cannot be read is no command that anybody knows.
+            // As it will be run. What cannot be read counts as an unknown command.
             Work::Command { .. } => {
                 let bound: Option<BoundCommand> = action.input.decode().ok();
                 bound

@@ -1,6 +1,6 @@
 //! The functions that a policy may call. Most are the language's own, and cost no more than their arguments are long. Those
-//! that can make much out of little are ours, with limits. All others are refused when a bundle is loaded: they would reach
-//! the network, read the clock, draw random numbers, or cannot be stopped.
+//! that can make much out of little are Interlock's own, with limits. All others are refused when a bundle is loaded:
+//! they would reach the network, read the clock, draw random numbers, or cannot be stopped.
 
 use regex::RegexBuilder;
 use regorus::Value;
@@ -55,7 +55,7 @@ pub(crate) const PLAIN: &[&str] = &[
     "upper",
 ];
 
-/// A function of ours: its name, how many arguments it takes, and what it does.
+/// A function of Interlock's own: its name, how many arguments it takes, and what it does.
 pub(crate) struct Limited {
     pub(crate) name: &'static str,
     pub(crate) arity: usize,

@@ -74,7 +74,7 @@ pub struct GateFacts {
     pub approvers: Vec<String>,
 }
 
-/// How sure whoever proposed the step is.
+/// How sure the proposer of the step is.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Confidence {

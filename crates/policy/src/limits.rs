@@ -22,7 +22,7 @@ pub const WORK_MAX: u64 = 200_000;
 pub const EVALUATION_TIME_MAX: Duration = Duration::from_millis(250);
 /// After how much work the limits are looked at.
 pub const WORK_INTERVAL: u32 = 8;
-/// Rules that may stand above each other: each takes room on the stack of whoever asks.
+/// Rules that may stand above each other: each takes room on the stack of the thread that evaluates.
 pub const RULES_DEEP_MAX: usize = 32;
 /// What one test of a bundle may do, and how long it may take.
 pub const TEST_WORK_MAX: u64 = 10_000_000;

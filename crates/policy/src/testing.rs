@@ -54,7 +54,7 @@ pub fn run_tests(sources: &BundleSources) -> Result<Vec<RuleTest>, LoadError> {
     run_tests_while(sources, || true)
 }
 
-/// The same as long as somebody waits for the outcome. What was not begun by then is broken.
+/// The same as long as a caller waits for the outcome. What was not begun by then is broken.
 pub fn run_tests_while(sources: &BundleSources, is_awaited: impl Fn() -> bool) -> Result<Vec<RuleTest>, LoadError> {
     let mut engine = engine(sources)?;
     let modules = engine.get_modules().clone();

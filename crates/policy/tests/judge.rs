@@ -116,7 +116,7 @@ fn a_command_is_judged_by_its_vector() {
     let Decision::NeedsApproval { terms, .. } = command(&["/opt/thing"]) else { panic!("nobody is asked") };
     assert_eq!((terms.gate.quorum, terms.gate.on_reject), (2, OnDenial::Pause), "the workflow has commands");
     assert_eq!(command(&["/usr/bin/uptime"]), Decision::Allow);
-    assert!(matches!(command(&[]), Decision::NeedsApproval { .. }), "nobody knows what that would be");
+    assert!(matches!(command(&[]), Decision::NeedsApproval { .. }), "an unknown command");
 }
 
 #[test]
@@ -140,7 +140,7 @@ fn rolling_back() -> Run {
     run
 }
 
-/// What undoes a step, and what it does on the way, is covered as long as nobody has put something else in its place.
+/// What undoes a step, and what it does on the way, is covered as long as no person has replaced it.
 #[test]
 fn a_rollback_and_its_effects_are_covered_unless_somebody_has_changed_it() {
     let mut run = rolling_back();
@@ -156,8 +156,8 @@ fn a_rollback_and_its_effects_are_covered_unless_somebody_has_changed_it() {
     assert!(matches!(effect(&run), Decision::NeedsApproval { .. }));
 }
 
-/// What a run has only taken over from one that has ended was nobody's failure of this run: whoever undoes it is asked about, and so it
-/// is told beforehand of a run that has ended.
+/// What a run has only taken over from one that has ended did not fail in this run: undoing it needs approval. The
+/// preview of a run that has ended says so beforehand.
 #[test]
 fn what_undoes_an_inherited_step_is_judged_anew() {
     let mut run = rolling_back();

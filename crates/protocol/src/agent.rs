@@ -85,7 +85,7 @@ pub struct Heartbeat {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Renewed {
     pub lease_ms: Millis,
-    /// Attempts that are to stop: their run is being canceled, or they have been given to somebody else.
+    /// Attempts that are to stop: their run is being canceled, or they have been given to another worker.
     #[serde(default)]
     pub stop: Vec<AttemptRef>,
     /// False if the session is gone: the worker registers again and drops what it held.

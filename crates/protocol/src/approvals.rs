@@ -20,7 +20,7 @@ pub mod path {
     pub const APPROVE: &str = "/api/v1/runs/{run}/approve";
 }
 
-/// One request for people's word.
+/// One request for an approval.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct ApprovalView {
     pub approval: ApprovalId,
@@ -47,9 +47,9 @@ pub struct ApprovalView {
     pub present_state: Vec<PresentState>,
     /// How many different people must say yes.
     pub quorum: u32,
-    /// The groups whose members may vote; anybody with the role may where empty.
+    /// The groups whose members may vote; every person with the role may where empty.
     pub approvers: Vec<String>,
-    /// People who may not.
+    /// People who may not vote.
     pub excluded: Vec<String>,
     /// Who started the run that asks: a person, else what did, such as `api` or `schedule`. Said while it is open.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -57,13 +57,13 @@ pub struct ApprovalView {
     /// How much hangs on it. Said while it is open.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tier: Option<Tier>,
-    /// Whether whoever asks could approve it now. Said to people, while it is open.
+    /// Whether the caller could approve it now. Said to people, while it is open.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub may_decide: Option<bool>,
-    /// What becomes of the run when somebody rejects it: `fail` or `pause`. Said while it is open.
+    /// What becomes of the run when an approver rejects it: `fail` or `pause`. Said while it is open.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub on_reject: Option<OnDenial>,
-    /// The same when nobody has decided in time.
+    /// The same when the approval expires undecided.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub on_expiry: Option<OnDenial>,
     pub votes: Vec<Vote>,
@@ -90,11 +90,11 @@ pub enum ApprovalOrder {
     /// As they were asked.
     #[default]
     Oldest,
-    /// Those that whoever asks may decide first, and of these what is due first.
+    /// Those that the caller may decide first, and of these what is due first.
     Due,
 }
 
-/// What somebody decides.
+/// What a person decides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ApprovalDecision {
@@ -113,13 +113,13 @@ pub struct DecideApproval {
     /// The digest of what was looked at. Needed where the tier is high, or where it is not about passing a gate.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub digest: Option<String>,
-    /// Whose right to decide is used, where it is not one's own: somebody who has delegated it. Where omitted, one's own
-    /// if it is enough, else one that is.
+    /// The person whose delegated right to decide is used, where it is not the caller's own. Where omitted, the
+    /// caller's own if it is enough, else a delegated one that is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub on_behalf_of: Option<String>,
 }
 
-/// One person's word.
+/// One person's vote.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CastVote {
@@ -129,8 +129,8 @@ pub struct CastVote {
     /// Why. Needed to reject.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub notes: Option<String>,
-    /// Whose right to decide is used, where it is not one's own: somebody who has delegated it. Where omitted, one's own
-    /// if it is enough, else one that is.
+    /// The person whose delegated right to decide is used, where it is not the caller's own. Where omitted, the
+    /// caller's own if it is enough, else a delegated one that is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub on_behalf_of: Option<String>,
 }
@@ -148,8 +148,8 @@ pub struct Approve {
     pub approval: Option<ApprovalId>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub digest: Option<String>,
-    /// Whose right to decide is used, where it is not one's own: somebody who has delegated it. Where omitted, one's own
-    /// if it is enough, else one that is.
+    /// The person whose delegated right to decide is used, where it is not the caller's own. Where omitted, the
+    /// caller's own if it is enough, else a delegated one that is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub on_behalf_of: Option<String>,
 }

@@ -286,7 +286,7 @@ impl From<OutcomeRecord> for OutcomeBody {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum Answer {
+enum EffectAnswerKind {
     Perform,
     Performed,
     Denied,
@@ -295,7 +295,7 @@ enum Answer {
 
 #[derive(Deserialize)]
 struct AnswerRecord {
-    answer: Answer,
+    answer: EffectAnswerKind,
     receipt: Option<ReceiptId>,
     key: Option<String>,
     response: Option<Json>,
@@ -310,13 +310,13 @@ impl TryFrom<AnswerRecord> for AnswerBody {
         let AnswerRecord { answer, receipt, key, response, reasons } = record;
         let receipt = |answer| receipt.ok_or_else(|| missing(answer, "receipt"));
         Ok(Self(match answer {
-            Answer::Perform => {
+            EffectAnswerKind::Perform => {
                 let key = key.ok_or_else(|| missing("perform", "key"))?;
                 EffectAnswer::Perform { receipt: receipt("perform")?, key }
             }
-            Answer::Performed => EffectAnswer::Performed { receipt: receipt("performed")?, response },
-            Answer::Denied => EffectAnswer::Denied { reasons },
-            Answer::NeedsApproval => EffectAnswer::NeedsApproval { reasons },
+            EffectAnswerKind::Performed => EffectAnswer::Performed { receipt: receipt("performed")?, response },
+            EffectAnswerKind::Denied => EffectAnswer::Denied { reasons },
+            EffectAnswerKind::NeedsApproval => EffectAnswer::NeedsApproval { reasons },
         }))
     }
 }

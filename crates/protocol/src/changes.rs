@@ -61,7 +61,7 @@ pub struct ChangeList {
     pub next_after: Option<ChangeId>,
 }
 
-/// A second admin's word.
+/// A second admin's decision.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DecideChange {

@@ -56,7 +56,7 @@ pub struct DelegationList {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CreateDelegation {
-    /// Whose it is; the caller's own where omitted. Only an admin names somebody else.
+    /// Whose it is; the caller's own where omitted. Only an admin names another person.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delegator: Option<String>,
     pub delegate: String,

@@ -118,7 +118,7 @@ pub struct WorkerCertificate {
     pub identity: WorkerIdentityId,
     /// In PEM.
     pub certificate: String,
-    /// The authorities (PEM), the newest first; by these the worker trusts a server with a certificate of theirs.
+    /// The authorities (PEM), the newest first; the worker trusts a server with a certificate by one of them.
     pub authorities: String,
     pub expires_at: Timestamp,
     pub terms: WorkerTerms,

@@ -59,7 +59,7 @@ pub struct Created {
     pub session_id: RunId,
 }
 
-/// One person's word on a step.
+/// One person's vote on a step.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ApproveStep {
@@ -74,8 +74,8 @@ pub struct ApproveStep {
     /// The `digest` of what was looked at. Needed where much hangs on the step (its tier is high).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub digest: Option<String>,
-    /// Whose right to decide is used, where it is not one's own: somebody who has delegated it. Where omitted, one's own
-    /// if it is enough, else one that is.
+    /// The person whose delegated right to decide is used, where it is not the caller's own. Where omitted, the
+    /// caller's own if it is enough, else a delegated one that is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub on_behalf_of: Option<String>,
 }
@@ -165,7 +165,7 @@ pub struct ExecutionStep {
     pub error: Option<Json>,
 }
 
-/// A request for people's word.
+/// A request for an approval.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct ApprovalTask {
     pub approval_id: ApprovalId,
@@ -176,7 +176,7 @@ pub struct ApprovalTask {
     pub digest: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
-    /// The groups whose members may decide; anybody with the role where empty.
+    /// The groups whose members may decide; every person with the role where empty.
     pub approvers: Vec<String>,
     /// How many different people must say yes.
     pub quorum: u32,

@@ -36,6 +36,8 @@ pub mod limits {
     pub const PAGE_MAX: usize = 500;
     pub const PASSWORD_CHARS_MIN: usize = 12;
     pub const PASSWORD_BYTES_MAX: usize = 1_024;
+    /// The greatest weight of a tenant.
+    pub const WEIGHT_MAX: u32 = 1_000;
     /// How long a rotated key's old text may still work.
     pub const ROTATE_OVERLAP_MAX: Millis = Millis::from_hours(24 * 7);
 }
@@ -128,7 +130,7 @@ pub struct ChangeTenant {
     pub self_approval: Option<bool>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request_id_is_key: Option<bool>,
-    /// Putting a policy in force needs a second admin's word.
+    /// Putting a policy in force needs a second admin's approval.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub two_keys_for_policy: Option<bool>,
     /// So does whatever gives or takes access: people, their roles and groups, keys, these settings.
@@ -166,7 +168,7 @@ pub struct CreateKey {
     pub expires_in_ms: Option<Millis>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub requests_per_min: Option<u32>,
-    /// The person who answers for it; whoever makes it where omitted.
+    /// The person who answers for it; the caller who makes it where omitted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub owner: Option<String>,
 }

@@ -28,7 +28,7 @@ pub mod path {
 pub mod limits {
     use interlock_core::time::Millis;
 
-    /// A stream with nothing to say says so this often; who hears nothing for three times as long should reconnect.
+    /// How often an idle stream sends a heartbeat; a client that gets nothing for three times as long should reconnect.
     pub const HEARTBEAT: Millis = Millis::from_secs(15);
     /// How long a WebSocket may take to name its token and its place, where the request did not.
     pub const FIRST_FRAME_WAIT: Millis = Millis::from_secs(10);

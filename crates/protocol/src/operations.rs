@@ -30,7 +30,7 @@ pub mod limits {
     /// The oldest runs that wait for a person, each with why; and the oldest open approvals.
     pub const OLDEST_MAX: usize = 5;
     pub const APPROVALS_MAX: usize = 10;
-    /// Events that wait longer than this to be told are a problem.
+    /// Events that wait longer than this for their place in the feed are a problem.
     pub const FEED_LAG_MAX: Millis = Millis::from_secs(60);
     /// Spans of one answer about runs over time, and the shortest and the longest of them.
     pub const SPANS_MAX: u64 = 200;
@@ -74,7 +74,7 @@ pub struct WorkerView {
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct WorkerList {
-    /// Those last heard of first.
+    /// Those with the newest heartbeat first.
     pub workers: Vec<WorkerView>,
 }
 
@@ -229,7 +229,7 @@ pub struct BrokenEndpoint {
 pub struct FeedState {
     /// The cursor of the newest event.
     pub cursor: u64,
-    /// For how long committed events have waited to be told; 0 where none waits.
+    /// For how long committed events have waited for their place in the feed; 0 where none waits.
     pub lag_ms: u64,
 }
 

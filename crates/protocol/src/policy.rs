@@ -44,7 +44,7 @@ pub struct PolicyView {
     /// The newest version that was given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub latest: Option<u32>,
-    /// Rises with every change; give it with a change to make sure that nobody was faster.
+    /// Rises with every change; give it with a change to make sure that no other change came first.
     pub revision: u64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub updated_at: Option<Timestamp>,

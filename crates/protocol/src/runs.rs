@@ -91,7 +91,7 @@ fn no_inputs() -> Json {
     Json::trusted("{}")
 }
 
-/// A run was made, or (`signaled`) the one that holds the subject was told.
+/// A run was made, or (`signaled`) the run that holds the subject got a signal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Started {
     pub run_id: RunId,
@@ -207,7 +207,7 @@ pub struct RunView {
 pub struct AssignmentView {
     /// The number of the last offer.
     pub attempt: u32,
-    /// `offered` or `acked`; absent while nobody is asked.
+    /// `offered` or `acked`; absent while no worker is asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub state: Option<AssignmentState>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -224,7 +224,7 @@ pub struct AssignmentView {
     pub lost: bool,
 }
 
-/// What somebody, or a rule of the workflow, has asked of a run.
+/// What a person, or a rule of the workflow, has asked of a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct DirectiveView {
     /// Absent where a rule did.
@@ -447,7 +447,7 @@ pub enum AttemptOutcome {
     Retried,
     /// It failed, and with it the step.
     Failed,
-    /// Nobody knows whether its effect took place.
+    /// It is not known whether its effect took place.
     InDoubt,
     /// The step waits for a signal or an approval.
     Waiting,
@@ -549,7 +549,7 @@ pub struct Resolve {
     pub reason: String,
 }
 
-/// A signal for whoever waits for its type and key.
+/// A signal for a wait on its type and key.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Signal {
@@ -561,7 +561,7 @@ pub struct Signal {
     /// The sender's own id: the same one again is dropped.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source_id: Option<String>,
-    /// Everybody who waits for it hears it, now and for a day, each once. Else one wait uses it up, the oldest first.
+    /// All waits on it get it, now and for a day, each once. Else one wait uses it up, the oldest first.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub broadcast: bool,
 }

@@ -25,10 +25,10 @@ pub struct SlackView {
     pub enterprise: Option<String>,
     /// Where people are asked.
     pub channel: String,
-    /// Where the second rung tells of an approval that nobody decides.
+    /// Where the second rung tells of an approval that is not decided in time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub escalation_channel: Option<String>,
-    /// The third rung pages whoever is on call.
+    /// The third rung pages the person on call.
     pub pagerduty: bool,
     /// How long each rung waits for the next, in seconds: in production, and elsewhere.
     pub rung_prod_s: u64,

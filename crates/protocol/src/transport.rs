@@ -17,7 +17,7 @@ pub enum TransportError {
     /// The engine has answered, and the answer is no. A repeat gets the same.
     #[error("{code}: {message}")]
     Refused { code: String, message: String },
-    /// Nobody knows whether the call arrived. Every call is idempotent: repeat it after a while.
+    /// It is not known whether the call arrived. Every call is idempotent: repeat it after a while.
     #[error("the server cannot be reached: {0}")]
     Unavailable(String),
 }
@@ -43,6 +43,11 @@ impl TransportError {
 
     pub fn is_session_gone(&self) -> bool {
         self.has_code(code::SESSION_GONE)
+    }
+
+    /// The worker's credential does not count any more.
+    pub fn is_unauthorized(&self) -> bool {
+        self.has_code(code::UNAUTHORIZED)
     }
 
     fn has_code(&self, wanted: &str) -> bool {

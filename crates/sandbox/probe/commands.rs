@@ -114,7 +114,7 @@ fn drip(count: u32, millis: u64) -> i32 {
 fn cat(paths: &[&str]) -> i32 {
     for path in paths {
         match fs::read(path) {
-            Ok(bytes) => io::stdout().write_all(&bytes).expect("somebody reads"),
+            Ok(bytes) => io::stdout().write_all(&bytes).expect("stdout is read"),
             Err(error) => {
                 eprintln!("{path}: {error}");
                 return 1;

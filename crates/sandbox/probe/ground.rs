@@ -47,7 +47,7 @@ pub struct Ground {
 }
 
 /// Keeps everything alive.
-pub struct Laid {
+pub struct LaidGround {
     pub ground: Ground,
     victim: Child,
     ids: (usize, usize, usize),
@@ -57,7 +57,7 @@ pub struct Laid {
 
 const ALL: u32 = 0o777;
 
-impl Laid {
+impl LaidGround {
     pub fn lay(base: &str, victim_uid: u32) -> io::Result<Self> {
         let (shown, hidden) = (format!("{base}/shown"), format!("{base}/hidden"));
         for folder in [&shown, &hidden] {
@@ -152,7 +152,7 @@ pub fn open_to_all(path: &str) -> io::Result<()> {
     fs::set_permissions(Path::new(path), fs::Permissions::from_mode(ALL))
 }
 
-impl Drop for Laid {
+impl Drop for LaidGround {
     fn drop(&mut self) {
         let (memory, semaphore, message) = self.ids;
         let remove = libc::IPC_RMID as usize;

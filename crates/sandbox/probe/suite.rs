@@ -7,7 +7,7 @@ use interlock_sandbox::{CommandRules, Outcome, Profile, Request, Sandbox, Sandbo
 use serde::{Deserialize, Serialize};
 
 use crate::attempts::{self, Result as Tried};
-use crate::ground::{Ground, Laid};
+use crate::ground::{Ground, LaidGround};
 
 /// What the test reads: names of attempts that were tried, and every one that did not go as it must.
 #[derive(Debug, Serialize, Deserialize)]
@@ -25,7 +25,7 @@ pub struct Verdict {
 
 pub fn run(base: &str) {
     let is_root = rustix::process::geteuid().is_root();
-    let laid = Laid::lay(base, if is_root { UNPRIVILEGED.uid } else { 0 }).expect("the ground is laid");
+    let laid = LaidGround::lay(base, if is_root { UNPRIVILEGED.uid } else { 0 }).expect("the ground is laid");
     // The ground's attempts change it: each round finds it as it was.
     let runtime =
         tokio::runtime::Builder::new_multi_thread().enable_all().worker_threads(2).build().expect("a runtime");
@@ -40,7 +40,7 @@ pub fn run(base: &str) {
         verdicts.push(judge(*profile, is_root, &outside, &inside));
     }
     let text = serde_json::to_string(&verdicts).expect("verdicts are JSON");
-    writeln!(io::stdout(), "{text}").expect("somebody reads");
+    writeln!(io::stdout(), "{text}").expect("stdout is read");
 }
 
 async fn open() -> Sandbox {

@@ -37,8 +37,8 @@ async fn hold(mark: &str) {
     let request = Request::new(command).read_only(probe).watchdog(Duration::from_millis(800));
     let mut running = sandbox.run(request).await.expect("started");
     let chunk = running.next().await.expect("output");
-    write!(io::stdout(), "{}", chunk.text()).expect("somebody reads");
-    io::stdout().flush().expect("somebody reads");
+    write!(io::stdout(), "{}", chunk.text()).expect("stdout is read");
+    io::stdout().flush().expect("stdout is read");
     while running.next().await.is_some() {}
 }
 

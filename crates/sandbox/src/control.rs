@@ -89,7 +89,7 @@ impl fmt::Display for Control {
 /// Whether a canary met the control.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Standing {
+pub enum ProofState {
     Proven,
     Absent,
 }
@@ -97,17 +97,17 @@ pub enum Standing {
 /// What a canary found, in words for people.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Proof {
-    pub standing: Standing,
+    pub standing: ProofState,
     pub evidence: String,
 }
 
 impl Proof {
     pub fn proven(evidence: impl Into<String>) -> Self {
-        Self { standing: Standing::Proven, evidence: evidence.into() }
+        Self { standing: ProofState::Proven, evidence: evidence.into() }
     }
 
     pub fn absent(evidence: impl Into<String>) -> Self {
-        Self { standing: Standing::Absent, evidence: evidence.into() }
+        Self { standing: ProofState::Absent, evidence: evidence.into() }
     }
 }
 
@@ -126,7 +126,7 @@ impl Proofs {
     }
 
     pub fn is_proven(&self, control: Control) -> bool {
-        self.get(control).is_some_and(|proof| proof.standing == Standing::Proven)
+        self.get(control).is_some_and(|proof| proof.standing == ProofState::Proven)
     }
 
     /// The first of the controls that is not proven, with what was found instead.

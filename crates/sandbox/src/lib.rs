@@ -2,8 +2,8 @@
 //!
 //! A [`Sandbox`] is opened once by a worker; it proves which controls this host has. A command is judged by
 //! [`CommandRules`], put into a [`Request`], and run: the [`Running`] command yields [`Chunk`]s of output and its
-//! [`Ended`]. The program that uses this crate calls [`shim::main_if_shim`] first thing in `main`, because it is started
-//! again inside the sandbox, as the process that confines the command.
+//! [`CommandResult`]. The program that uses this crate calls [`shim::main_if_shim`] first thing in `main`, because it
+//! is started again inside the sandbox, as the process that confines the command.
 //!
 //! ```no_run
 //! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
@@ -42,19 +42,20 @@ pub mod shim;
 mod spec;
 mod state_folder;
 mod sys;
+mod variables;
 mod work_folder;
 
-pub use control::{Control, Proof, Proofs, Standing};
+pub use control::{Control, Proof, ProofState, Proofs};
 pub use egress::{EgressAttempt, InvalidTarget, Target};
 pub use error::SandboxError;
 pub use launch::Identity;
 pub use profile::{Profile, UnknownProfile};
 pub use request::{InvalidRequest, Request};
 pub use rules::{CommandRules, InvalidTemplate, NotPermitted, PermittedCommand, Template};
-pub use running::{Chunk, Ended, Outcome, OutputCount, Running, RunningControl, Stream};
+pub use running::{Chunk, CommandResult, Outcome, OutputCount, Running, RunningControl, Stream};
 pub use sandbox::{Sandbox, SandboxOptions, UNPRIVILEGED};
 pub use secret::{SecretPlace, SecretValue};
-pub use shim::{Attestation, Landlocked};
+pub use shim::{Attestation, LandlockStatus};
 pub use spec::{
     CommandScope, Devices, EgressMode, LandlockMode, Limits, Namespace, Spec, Syscalls, SystemPaths, WorkDir,
 };

@@ -8,7 +8,7 @@ pub const ENVIRONMENT_MAX: usize = 128;
 pub const ENVIRONMENT_BYTES_MAX: usize = 64 << 10;
 pub const READ_ONLY_PATHS_MAX: usize = 64;
 pub const SECRETS_MAX: usize = 32;
-/// What fits a pipe whole: a secret is written before anybody reads.
+/// What fits a pipe whole: a secret is written before the command reads it.
 pub const SECRET_BYTES_MAX: usize = 64 << 10;
 /// Shorter values would be found everywhere.
 pub const SECRET_BYTES_MIN: usize = 4;

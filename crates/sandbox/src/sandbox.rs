@@ -15,7 +15,7 @@ use crate::launch::view::{Additions, View};
 use crate::launch::{Identity, Launch, Programs};
 use crate::redact::Values;
 use crate::request::Request;
-use crate::running::{self, Prepared, Running};
+use crate::running::{self, PreparedCommand, Running};
 use crate::secret::SecretPlace;
 use crate::shim::Action;
 use crate::state_folder::StateFolder;
@@ -120,7 +120,7 @@ impl Sandbox {
             wall: request.wall(),
             doors: group.doors().map_err(setup)?,
         };
-        let prepared = Prepared {
+        let prepared = PreparedCommand {
             values: Values::new(request.secret_values()),
             group: Some(group),
             broker,

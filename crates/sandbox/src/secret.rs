@@ -5,7 +5,7 @@ use std::fmt;
 use zeroize::Zeroizing;
 
 /// A value that is wiped when it is dropped and that no log shows.
-#[derive(Clone)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct SecretValue(Zeroizing<Vec<u8>>);
 
 impl SecretValue {

@@ -57,7 +57,7 @@ pub(crate) fn place_descriptor(from: RawFd, to: RawFd) -> io::Result<()> {
 
 /// A descriptor to be waited for until it can be read.
 pub(crate) fn watch(descriptor: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
-    // SAFETY: an `OwnedFd` gives the same open descriptor for as long as it lives, and nobody takes it out of the watch.
+    // SAFETY: an `OwnedFd` gives the same open descriptor for as long as it lives, and it stays in the watch.
     Ok(unsafe { AsyncFd::register_with_interest(descriptor, Interest::READABLE) }?)
 }
 

@@ -1,4 +1,4 @@
-//! A folder that commands of one run share as `/work`. It is its owner's alone, and gone when nobody holds it any more.
+//! A folder that commands of one run share as `/work`. It is its owner's alone, and removed with its last handle.
 
 use std::fs::{self, DirBuilder, Permissions};
 use std::io;
@@ -68,7 +68,7 @@ impl Drop for WorkFolder {
     }
 }
 
-/// A command may have locked its folders against whoever removes them. Its processes are gone by now.
+/// A command may have locked its folders, which keeps them from being removed. Its processes are gone by now.
 fn open_up(folder: &Path, depth: usize) {
     let is_folder = fs::symlink_metadata(folder).is_ok_and(|found| found.is_dir());
     if !is_folder || depth > DEPTH_MAX || fs::set_permissions(folder, Permissions::from_mode(0o700)).is_err() {

@@ -128,7 +128,7 @@ impl ApiError {
         Rejection::InvalidInput { what: detail.into() }.into()
     }
 
-    /// No credential, or none that counts. Which of the two is nobody's business.
+    /// No credential, or none that counts. Which of the two is not told.
     pub fn unauthorized() -> Self {
         let detail = "send a key as `authorization: Bearer ilk_…`; it must exist, be neither revoked nor expired";
         Self::new(StatusCode::UNAUTHORIZED, "UNAUTHORIZED", detail)
@@ -254,7 +254,7 @@ impl From<EngineError> for ApiError {
             EngineError::Read(error) => error.into(),
             EngineError::DiskFull(_) => {
                 tracing::error!(what = detail, "the disk of the store is full");
-                let detail = "the disk of the store is full: nothing is committed until whoever runs the server has made room; \
+                let detail = "the disk of the store is full: nothing is committed until the operator has made room; \
                               then it goes on by itself, and the same request works";
                 Self::new(StatusCode::SERVICE_UNAVAILABLE, code, detail)
             }
@@ -304,12 +304,12 @@ fn store_away(code: &str, what: &str) -> ApiError {
     } else {
         tracing::debug!(what, "the database still does not answer");
     }
-    let detail = "the database does not answer: whoever runs the server finds the reason in its log; nothing is lost, and the same \
-                  request works once it is back";
+    let detail = "the database does not answer: the operator finds the reason in the server's log; nothing is lost, \
+                  and the same request works once it is back";
     ApiError::new(StatusCode::SERVICE_UNAVAILABLE, code, detail)
 }
 
-/// What the database said is for whoever runs the server, not for whoever asks it something.
+/// What the database said is for the operator, in the log, not for the caller.
 fn store_failed(code: &str, what: &str) -> ApiError {
     tracing::error!(what, "the store failed a request");
     let detail = "the store cannot be used right now; try again, and look into the server's log if it stays so";

@@ -2,8 +2,8 @@
 //!
 //! A key may be limited to one workspace. What belongs to a workspace (runs, their approvals and waits, bulk jobs,
 //! schedules, keys that are limited to it) is filtered by each handler, and another workspace's is answered like
-//! something that does not exist. What belongs to the tenant as a whole is refused here, before the handler: whoever is
-//! confined could otherwise reach every workspace through it. A route that is in neither list is refused too, and a test
+//! something that does not exist. What belongs to the tenant as a whole is refused here, before the handler: a confined
+//! key could otherwise reach every workspace through it. A route that is in neither list is refused too, and a test
 //! asks for its place.
 
 use axum::http::StatusCode;
@@ -186,8 +186,7 @@ pub fn listed(line: &Line) -> Option<Scope> {
     OF_TENANT.contains(&line.path).then_some(Scope::Tenant)
 }
 
-/// Refuses a caller that is confined to a workspace where the route is about the tenant as a whole, or about nobody
-/// knows what.
+/// Refuses a caller that is confined to a workspace where the route is about the tenant as a whole, or in no list.
 pub fn check(caller: &Caller, line: &Line) -> Result<(), ApiError> {
     let Some(workspace) = &caller.workspace else { return Ok(()) };
     match listed(line) {
@@ -203,7 +202,7 @@ pub fn refused(workspace: &str) -> ApiError {
     ))
 }
 
-/// A plan of one's own is a workflow that nobody has applied.
+/// A plan in the request is none of the tenant's applied workflows.
 pub fn plan_refused(workspace: &str) -> ApiError {
     denied(format!(
         "this key is limited to workspace `{workspace}`, and starts the tenant's workflows only: give `workflow` instead of `plan`"

@@ -1,4 +1,4 @@
-//! Stands before every route: who asks, and whether the matrix lets them.
+//! Runs before every route: finds the caller, and whether the permission matrix lets them.
 
 use axum::extract::{MatchedPath, Request, State};
 use axum::http::{HeaderMap, Method, StatusCode, header};
@@ -16,7 +16,8 @@ use crate::state::AppState;
 use crate::tls::PeerWorker;
 use crate::two_keys;
 
-/// Finds the caller, and refuses whom the route is not for. A route that the matrix does not know is not there.
+/// Finds the caller, and refuses one without the route's permission. A route that the matrix does not list is not
+/// found.
 pub async fn check(State(state): State<AppState>, request: Request, next: Next) -> Result<Response, ApiError> {
     let pattern = request.extensions().get::<MatchedPath>().map(MatchedPath::as_str).unwrap_or_default();
     let Some(line) = matrix::find(request.method().as_str(), pattern) else {
@@ -44,7 +45,7 @@ pub async fn check(State(state): State<AppState>, request: Request, next: Next) 
     Ok(next.run(request).await)
 }
 
-/// A worker that has shown its certificate is that worker, and nobody else at the same time.
+/// A connection with a worker's certificate is that worker: it carries no second credential.
 async fn certified(state: &AppState, worker: &PeerWorker, headers: &HeaderMap) -> Result<Caller, ApiError> {
     if headers.contains_key(header::AUTHORIZATION) {
         return Err(ApiError::invalid("this connection has shown a worker's certificate: send no API key with it"));

@@ -1,8 +1,8 @@
 //! Repeated requests: the caller names its request, and the same one again is one request.
 //!
-//! A start commits its key with the run. Everything else that creates goes through [`Keyed::once_keeping`]: the key is
-//! taken first, the answer is kept in the commit of the work, and a repeat gets the answer again. `Prefer: wait` waits for
-//! a request under way.
+//! A start commits its key with the run. Everything else that creates goes through [`IdempotentRequest::once_keeping`]:
+//! the key is taken first, the answer is kept in the commit of the work, and a repeat gets the answer again.
+//! `Prefer: wait` waits for a request under way.
 
 use std::pin::pin;
 use std::time::Duration;
@@ -30,8 +30,8 @@ use crate::matrix;
 use crate::metrics::Hit;
 use crate::state::AppState;
 
-/// A request that carries a key is worked on to its end, whatever becomes of its connection: whoever sends it again gets
-/// the answer. Workers' calls are not: a poll whose worker has gone must not claim anything for it.
+/// A request that carries a key is worked on to its end, whatever becomes of its connection: the client that sends it
+/// again gets the answer. Workers' calls are not: a poll whose worker has gone must not claim anything for it.
 pub async fn outlive_connection(request: Request, next: Next) -> Response {
     let pattern = request.extensions().get::<MatchedPath>().map(MatchedPath::as_str).unwrap_or_default();
     let line = matrix::find(request.method().as_str(), pattern);
@@ -69,10 +69,10 @@ const LOOK_EVERY: Duration = Duration::from_millis(100);
 #[expect(dead_code, reason = "only described: the headers are read by name")]
 pub struct IdempotencyHeaders {
     /// The caller's own name for the request; the same one again is the same request. Quoted (RFC 8941) or bare.
-    #[param(rename = "idempotency-key", max_length = 514)]
+    #[param(rename = "idempotency-key")]
     key: Option<String>,
     /// An alias of `idempotency-key`; `x-request-id` is another, unless the tenant has switched it off.
-    #[param(rename = "x-idempotency-key", max_length = 514)]
+    #[param(rename = "x-idempotency-key")]
     alias: Option<String>,
     /// `wait` or `wait=5`: wait (seconds) for a request under way with the same key, instead of a 409.
     prefer: Option<String>,
@@ -127,7 +127,7 @@ fn patience(headers: &HeaderMap) -> Option<Duration> {
 }
 
 /// A request that may carry a key.
-pub struct Keyed<'a> {
+pub struct IdempotentRequest<'a> {
     pub state: &'a AppState,
     pub headers: &'a HeaderMap,
     pub caller: &'a Caller,
@@ -223,7 +223,7 @@ impl<'a> Keep<'a> {
         Self { state, request: None }
     }
 
-    /// The answer as it is to be written with the work: whoever repeats the request after a crash gets it.
+    /// The answer as it is to be written with the work: a client that repeats the request after a crash gets it.
     pub fn answer<T: Serialize>(&self, made: &Made<T>) -> Result<Option<FinishIdempotency>, EngineError> {
         let Some(request) = &self.request else { return Ok(None) };
         let kept = KeptAnswer::of(made)?.without(made.shown_once)?;
@@ -232,7 +232,7 @@ impl<'a> Keep<'a> {
     }
 }
 
-impl Keyed<'_> {
+impl IdempotentRequest<'_> {
     /// Does the work, unless the same request did it before: then this is its answer again. The work is one commit and keeps
     /// its answer in it ([`Keep::answer`]): nothing is made twice, wherever the server dies.
     pub async fn once_keeping<'a, T: Serialize, M: Into<Made<T>>, F: Future<Output = Result<M, ApiError>>>(

@@ -5,7 +5,7 @@
 //! [`routes`] that reads like prose: parse, ask the engine, answer. Every refusal is a problem document
 //! ([`api_error`]).
 //!
-//! Every request but a few is somebody's: [`guard`] asks [`identity`] who it is and [`matrix`] whether that is enough,
+//! Every request but a few has a caller: [`guard`] asks [`identity`] who it is and [`matrix`] whether that is enough,
 //! and the handler gets a [`Caller`], whose tenant is the only one it can reach.
 
 mod api_error;
@@ -53,7 +53,7 @@ pub mod limits {
     pub const HEAD_BYTES_MAX: usize = 64 << 10;
     /// A request's body: a plan, or a report with its outbound messages.
     pub const BODY_BYTES_MAX: usize = 8 << 20;
-    /// A body that anybody may send: a name and a password, a link's form.
+    /// A body that needs no credential: a name and a password, a link's form.
     pub const PUBLIC_BODY_BYTES_MAX: usize = 16 << 10;
     /// A webhook, whose sender proves itself by a signature over it: a payload, written as a form at worst.
     pub const WEBHOOK_BODY_BYTES_MAX: usize = 4 << 20;

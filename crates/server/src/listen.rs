@@ -21,7 +21,7 @@ use crate::state::AppState;
 use crate::tls::{Tls, TlsError, TlsOptions};
 use crate::{broker, limits, live};
 
-/// The port of a server that nobody gave another one.
+/// The port of a server for which no other one is configured.
 pub const DEFAULT_PORT: u16 = 8420;
 
 #[derive(Clone)]
@@ -43,12 +43,12 @@ pub struct ServerOptions {
     pub oidc: Option<Provider>,
     /// How long requests that are under way may take once the shutdown has begun.
     pub drain: Duration,
-    /// How long connections are still taken once the shutdown has begun, while `/readyz` says that it has: whoever balances
-    /// the load looks there first, and sends nobody any more before the port closes.
+    /// How long connections are still taken once the shutdown has begun, while `/readyz` says that it has: the load
+    /// balancer looks there, and sends no more connections before the port closes.
     pub linger: Duration,
     /// How many connections, and how slow they may be.
     pub connections: ConnectionOptions,
-    /// Reverse proxies whose `X-Forwarded-For` is believed; nobody's by default.
+    /// Reverse proxies whose `X-Forwarded-For` is believed; none by default.
     pub trusted_proxies: TrustedProxies,
     /// HTTPS; plain HTTP where there is none.
     pub tls: Option<TlsOptions>,
@@ -149,7 +149,7 @@ impl Server {
         self.tls.is_some()
     }
 
-    /// While the default tenant has no people: an address at which somebody becomes its first admin. It works once,
+    /// While the default tenant has no people: an address at which a person becomes its first admin. It works once,
     /// and not for long.
     pub async fn first_admin_link(&self) -> Result<Option<String>, EngineError> {
         let Self { engine, options, .. } = self;

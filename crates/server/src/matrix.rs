@@ -1,8 +1,8 @@
 //! The permission matrix: every route, what it needs, and where a request to it may name something that has an owner.
 //!
 //! The guard looks a request up here by its method and its route pattern and refuses what it does not find. The tests
-//! walk the same table: every route with every role, and every id position with another tenant's id. Whoever adds a
-//! route adds its line.
+//! walk the same table: every route with every role, and every id position with another tenant's id. A new route needs
+//! a line here.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -16,9 +16,9 @@ use interlock_protocol::{
 use crate::identity::oidc;
 use crate::{limits, pages};
 
-/// Where a request can name something.
+/// Where in a request an id can stand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Place {
+pub enum IdPosition {
     /// A `{name}` in the route.
     Path(&'static str),
     Query(&'static str),
@@ -80,7 +80,7 @@ pub struct Line {
     /// As axum matches it.
     pub path: &'static str,
     pub needs: Permission,
-    pub ids: &'static [(Place, Thing)],
+    pub ids: &'static [(IdPosition, Thing)],
 }
 
 impl Line {
@@ -101,32 +101,39 @@ impl Line {
     }
 }
 
-const fn line(method: &'static str, path: &'static str, needs: Permission, ids: &'static [(Place, Thing)]) -> Line {
+const fn line(
+    method: &'static str,
+    path: &'static str,
+    needs: Permission,
+    ids: &'static [(IdPosition, Thing)],
+) -> Line {
     Line { method, path, needs, ids }
 }
 
-const OF_RUN: &[(Place, Thing)] = &[(Place::Path("run"), Thing::Run)];
-const OF_STEP: &[(Place, Thing)] = &[(Place::Path("run"), Thing::Run), (Place::Path("step"), Thing::Step)];
-const OF_EXECUTION: &[(Place, Thing)] = &[(Place::Path("session_id"), Thing::Run)];
-const OF_PAYLOAD: &[(Place, Thing)] = &[(Place::Path("run"), Thing::Run), (Place::Path("sha256"), Thing::Payload)];
-const OF_WORKFLOW: &[(Place, Thing)] = &[(Place::Path("workflow"), Thing::Workflow)];
-const OF_JOB: &[(Place, Thing)] = &[(Place::Path("job"), Thing::Job)];
-const OF_ATTEMPT: &[(Place, Thing)] = &[
-    (Place::Path("session"), Thing::Session),
-    (Place::Body("/tenant"), Thing::Tenant),
-    (Place::Body("/run"), Thing::Run),
+const OF_RUN: &[(IdPosition, Thing)] = &[(IdPosition::Path("run"), Thing::Run)];
+const OF_STEP: &[(IdPosition, Thing)] =
+    &[(IdPosition::Path("run"), Thing::Run), (IdPosition::Path("step"), Thing::Step)];
+const OF_EXECUTION: &[(IdPosition, Thing)] = &[(IdPosition::Path("session_id"), Thing::Run)];
+const OF_PAYLOAD: &[(IdPosition, Thing)] =
+    &[(IdPosition::Path("run"), Thing::Run), (IdPosition::Path("sha256"), Thing::Payload)];
+const OF_WORKFLOW: &[(IdPosition, Thing)] = &[(IdPosition::Path("workflow"), Thing::Workflow)];
+const OF_JOB: &[(IdPosition, Thing)] = &[(IdPosition::Path("job"), Thing::Job)];
+const OF_ATTEMPT: &[(IdPosition, Thing)] = &[
+    (IdPosition::Path("session"), Thing::Session),
+    (IdPosition::Body("/tenant"), Thing::Tenant),
+    (IdPosition::Body("/run"), Thing::Run),
 ];
-const OF_TENANT: &[(Place, Thing)] = &[(Place::Path("tenant"), Thing::Tenant)];
-const OF_KEY: &[(Place, Thing)] = &[(Place::Path("key"), Thing::Key)];
-const OF_WORKER_IDENTITY: &[(Place, Thing)] = &[(Place::Path("identity"), Thing::WorkerIdentity)];
-const OF_USER: &[(Place, Thing)] = &[(Place::Path("user"), Thing::User)];
-const OF_APPROVAL: &[(Place, Thing)] = &[(Place::Path("approval"), Thing::Approval)];
-const OF_DELEGATION: &[(Place, Thing)] = &[(Place::Path("delegation"), Thing::Delegation)];
-const OF_CHANGE: &[(Place, Thing)] = &[(Place::Path("change"), Thing::Change)];
-const OF_SCHEDULE: &[(Place, Thing)] = &[(Place::Path("schedule"), Thing::Schedule)];
-const OF_INBOUND: &[(Place, Thing)] = &[(Place::Path("endpoint"), Thing::Inbound)];
-const OF_OUTBOUND: &[(Place, Thing)] = &[(Place::Path("endpoint"), Thing::Outbound)];
-const SESSION_IN_BODY: &[(Place, Thing)] = &[(Place::Body("/session"), Thing::Session)];
+const OF_TENANT: &[(IdPosition, Thing)] = &[(IdPosition::Path("tenant"), Thing::Tenant)];
+const OF_KEY: &[(IdPosition, Thing)] = &[(IdPosition::Path("key"), Thing::Key)];
+const OF_WORKER_IDENTITY: &[(IdPosition, Thing)] = &[(IdPosition::Path("identity"), Thing::WorkerIdentity)];
+const OF_USER: &[(IdPosition, Thing)] = &[(IdPosition::Path("user"), Thing::User)];
+const OF_APPROVAL: &[(IdPosition, Thing)] = &[(IdPosition::Path("approval"), Thing::Approval)];
+const OF_DELEGATION: &[(IdPosition, Thing)] = &[(IdPosition::Path("delegation"), Thing::Delegation)];
+const OF_CHANGE: &[(IdPosition, Thing)] = &[(IdPosition::Path("change"), Thing::Change)];
+const OF_SCHEDULE: &[(IdPosition, Thing)] = &[(IdPosition::Path("schedule"), Thing::Schedule)];
+const OF_INBOUND: &[(IdPosition, Thing)] = &[(IdPosition::Path("endpoint"), Thing::Inbound)];
+const OF_OUTBOUND: &[(IdPosition, Thing)] = &[(IdPosition::Path("endpoint"), Thing::Outbound)];
+const SESSION_IN_BODY: &[(IdPosition, Thing)] = &[(IdPosition::Body("/session"), Thing::Session)];
 
 pub static MATRIX: &[Line] = {
     use Permission::{Administer, Define, Install, Known, Operate, Public, Read, Vote, Work};
@@ -161,17 +168,17 @@ pub static MATRIX: &[Line] = {
         line("POST", identity::path::TENANTS, Install, &[]),
         line("GET", identity::path::TENANT, Read, OF_TENANT),
         line("PATCH", identity::path::TENANT, Administer, OF_TENANT),
-        line("GET", enrolment::path::IDENTITIES, Administer, &[(Place::Cursor("after"), Thing::WorkerIdentity)]),
+        line("GET", enrolment::path::IDENTITIES, Administer, &[(IdPosition::Cursor("after"), Thing::WorkerIdentity)]),
         line("POST", enrolment::path::IDENTITIES, Administer, &[]),
         line("DELETE", enrolment::path::IDENTITY, Administer, OF_WORKER_IDENTITY),
         line("POST", enrolment::path::ENROL, Public, &[]),
         line("POST", enrolment::path::RENEW, Work, &[]),
-        line("GET", identity::path::KEYS, Administer, &[(Place::Cursor("after"), Thing::Key)]),
+        line("GET", identity::path::KEYS, Administer, &[(IdPosition::Cursor("after"), Thing::Key)]),
         line("POST", identity::path::KEYS, Administer, &[]),
         line("GET", identity::path::KEY, Administer, OF_KEY),
         line("DELETE", identity::path::KEY, Administer, OF_KEY),
         line("POST", identity::path::KEY_ROTATE, Administer, OF_KEY),
-        line("GET", identity::path::USERS, Administer, &[(Place::Cursor("after"), Thing::User)]),
+        line("GET", identity::path::USERS, Administer, &[(IdPosition::Cursor("after"), Thing::User)]),
         line("POST", identity::path::USERS, Administer, &[]),
         line("GET", identity::path::USER, Administer, OF_USER),
         line("PATCH", identity::path::USER, Administer, OF_USER),
@@ -181,7 +188,7 @@ pub static MATRIX: &[Line] = {
             "GET",
             approvals::path::APPROVALS,
             Read,
-            &[(Place::Query("run"), Thing::Run), (Place::Cursor("after"), Thing::Approval)],
+            &[(IdPosition::Query("run"), Thing::Run), (IdPosition::Cursor("after"), Thing::Approval)],
         ),
         line("GET", approvals::path::APPROVAL, Read, OF_APPROVAL),
         line("POST", approvals::path::DECISION, Vote, OF_APPROVAL),
@@ -190,23 +197,23 @@ pub static MATRIX: &[Line] = {
             "POST",
             approvals::path::APPROVE,
             Vote,
-            &[(Place::Path("run"), Thing::Run), (Place::Body("/approval"), Thing::Approval)],
+            &[(IdPosition::Path("run"), Thing::Run), (IdPosition::Body("/approval"), Thing::Approval)],
         ),
-        line("GET", changes::path::CHANGES, Administer, &[(Place::Cursor("after"), Thing::Change)]),
+        line("GET", changes::path::CHANGES, Administer, &[(IdPosition::Cursor("after"), Thing::Change)]),
         line("GET", changes::path::CHANGE, Administer, OF_CHANGE),
         line("POST", changes::path::DECISION, Administer, OF_CHANGE),
-        line("GET", delegations::path::DELEGATIONS, Read, &[(Place::Cursor("after"), Thing::Delegation)]),
+        line("GET", delegations::path::DELEGATIONS, Read, &[(IdPosition::Cursor("after"), Thing::Delegation)]),
         line("POST", delegations::path::DELEGATIONS, Known, &[]),
         line("GET", delegations::path::DELEGATION, Read, OF_DELEGATION),
         line("DELETE", delegations::path::DELEGATION, Known, OF_DELEGATION),
         line("GET", slack::path::SLACK, Administer, &[]),
         line("PUT", slack::path::SLACK, Administer, &[]),
         line("DELETE", slack::path::SLACK, Administer, &[]),
-        line("GET", slack::path::LINKS, Administer, &[(Place::Cursor("after"), Thing::Person)]),
-        line("DELETE", slack::path::LINK, Known, &[(Place::Path("person"), Thing::Person)]),
-        line("POST", slack::path::INTERACTIONS, Public, &[(Place::Path("connection"), Thing::SlackAddress)]),
-        line("POST", runs::path::RUNS, Operate, &[(Place::Body("/workflow"), Thing::Workflow)]),
-        line("GET", runs::path::RUNS, Read, &[(Place::Cursor("after"), Thing::Run)]),
+        line("GET", slack::path::LINKS, Administer, &[(IdPosition::Cursor("after"), Thing::Person)]),
+        line("DELETE", slack::path::LINK, Known, &[(IdPosition::Path("person"), Thing::Person)]),
+        line("POST", slack::path::INTERACTIONS, Public, &[(IdPosition::Path("connection"), Thing::SlackAddress)]),
+        line("POST", runs::path::RUNS, Operate, &[(IdPosition::Body("/workflow"), Thing::Workflow)]),
+        line("GET", runs::path::RUNS, Read, &[(IdPosition::Cursor("after"), Thing::Run)]),
         line("GET", runs::path::RUN, Read, OF_RUN),
         line("GET", runs::path::STEPS, Read, OF_RUN),
         line("GET", runs::path::EVENTS, Read, OF_RUN),
@@ -217,14 +224,14 @@ pub static MATRIX: &[Line] = {
         line("GET", policy::path::DECISIONS, Read, OF_RUN),
         line("GET", runs::path::PAYLOAD, Read, OF_PAYLOAD),
         line("GET", audit::path::EVIDENCE, Read, OF_RUN),
-        line("GET", audit::path::AUDIT, Read, &[(Place::Query("run"), Thing::Run)]),
+        line("GET", audit::path::AUDIT, Read, &[(IdPosition::Query("run"), Thing::Run)]),
         line("GET", audit::path::CHECKPOINT, Read, &[]),
         line("POST", audit::path::ERASURES, Administer, &[]),
         line("GET", audit::path::KEY, Known, &[]),
-        line("GET", runs::path::WAITS, Read, &[(Place::Cursor("after"), Thing::Run)]),
+        line("GET", runs::path::WAITS, Read, &[(IdPosition::Cursor("after"), Thing::Run)]),
         line("POST", bulk::path::PREVIEW, Read, &[]),
         line("POST", bulk::path::BULK, Operate, &[]),
-        line("GET", bulk::path::BULK, Read, &[(Place::Cursor("after"), Thing::Job)]),
+        line("GET", bulk::path::BULK, Read, &[(IdPosition::Cursor("after"), Thing::Job)]),
         line("GET", bulk::path::JOB, Read, OF_JOB),
         line("GET", bulk::path::FAILURES, Read, OF_JOB),
         line("GET", "/metrics", Read, &[]),
@@ -232,9 +239,9 @@ pub static MATRIX: &[Line] = {
         line("GET", operations::path::STATS, Read, &[]),
         line("GET", operations::path::QUEUES, Read, &[]),
         line("GET", operations::path::WORKERS, Read, &[]),
-        line("DELETE", operations::path::WORKER, Operate, &[(Place::Path("session"), Thing::Session)]),
-        line("POST", operations::path::WORKER_DRAIN, Operate, &[(Place::Path("session"), Thing::Session)]),
-        line("GET", operations::path::WORKER, Read, &[(Place::Path("session"), Thing::Session)]),
+        line("DELETE", operations::path::WORKER, Operate, &[(IdPosition::Path("session"), Thing::Session)]),
+        line("POST", operations::path::WORKER_DRAIN, Operate, &[(IdPosition::Path("session"), Thing::Session)]),
+        line("GET", operations::path::WORKER, Read, &[(IdPosition::Path("session"), Thing::Session)]),
         line("GET", runs::path::WHY, Read, OF_RUN),
         line("GET", live::path::SSE_RUN, Read, OF_RUN),
         line("GET", live::path::SSE_FEED, Read, &[]),
@@ -255,13 +262,13 @@ pub static MATRIX: &[Line] = {
         line("POST", runs::path::RESOLVE, Operate, OF_STEP),
         line("POST", runs::path::RUN_SIGNALS, Operate, OF_RUN),
         line("POST", runs::path::SIGNALS, Operate, &[]),
-        line("POST", executions::path::EXECUTIONS, Operate, &[(Place::Body("/runbook_id"), Thing::Workflow)]),
+        line("POST", executions::path::EXECUTIONS, Operate, &[(IdPosition::Body("/runbook_id"), Thing::Workflow)]),
         line("GET", executions::path::EXECUTION, Read, OF_EXECUTION),
         line("POST", executions::path::APPROVE, Vote, OF_EXECUTION),
         line("POST", executions::path::ROLLBACK, Operate, OF_EXECUTION),
         line("GET", executions::path::EVENTS, Read, OF_EXECUTION),
         line("POST", workflows::path::WORKFLOWS, Define, &[]),
-        line("GET", workflows::path::WORKFLOWS, Read, &[(Place::Cursor("after"), Thing::Workflow)]),
+        line("GET", workflows::path::WORKFLOWS, Read, &[(IdPosition::Cursor("after"), Thing::Workflow)]),
         line("PUT", workflows::path::WORKFLOW, Define, OF_WORKFLOW),
         line("GET", workflows::path::WORKFLOW, Read, OF_WORKFLOW),
         line("GET", workflows::path::VERSIONS, Read, OF_WORKFLOW),
@@ -269,12 +276,12 @@ pub static MATRIX: &[Line] = {
             "GET",
             workflows::path::VERSION,
             Read,
-            &[(Place::Path("workflow"), Thing::Workflow), (Place::Path("version"), Thing::Version)],
+            &[(IdPosition::Path("workflow"), Thing::Workflow), (IdPosition::Path("version"), Thing::Version)],
         ),
         line("POST", workflows::path::DISABLE, Define, OF_WORKFLOW),
         line("POST", workflows::path::ENABLE, Define, OF_WORKFLOW),
         line("POST", workflows::path::VALIDATE, Read, &[]),
-        line("POST", workflows::path::PLAN, Read, &[(Place::Body("/workflow"), Thing::Workflow)]),
+        line("POST", workflows::path::PLAN, Read, &[(IdPosition::Body("/workflow"), Thing::Workflow)]),
         line("GET", policy::path::POLICY, Read, &[]),
         line("PATCH", policy::path::POLICY, Administer, &[]),
         line("GET", policy::path::VERSIONS, Read, &[]),
@@ -293,14 +300,19 @@ pub static MATRIX: &[Line] = {
         line("GET", schedules::path::NEXT, Read, OF_SCHEDULE),
         line("POST", webhooks::path::INBOUND, Define, &[]),
         line("GET", webhooks::path::INBOUND, Read, &[]),
-        line("POST", webhooks::path::INBOUND_ONE, Public, &[(Place::Path("endpoint"), Thing::Address)]),
+        line("POST", webhooks::path::INBOUND_ONE, Public, &[(IdPosition::Path("endpoint"), Thing::Address)]),
         line("GET", webhooks::path::INBOUND_ONE, Read, OF_INBOUND),
         line("PATCH", webhooks::path::INBOUND_ONE, Define, OF_INBOUND),
         line("DELETE", webhooks::path::INBOUND_ONE, Define, OF_INBOUND),
         line("POST", webhooks::path::INBOUND_ROTATE, Define, OF_INBOUND),
         line("GET", webhooks::path::INBOUND_DELIVERIES, Read, OF_INBOUND),
-        line("GET", webhooks::path::DEAD_LETTERS, Read, &[(Place::Cursor("before"), Thing::Message)]),
-        line("POST", webhooks::path::DEAD_LETTERS_REPLAY, Operate, &[(Place::Body("/message_id"), Thing::Message)]),
+        line("GET", webhooks::path::DEAD_LETTERS, Read, &[(IdPosition::Cursor("before"), Thing::Message)]),
+        line(
+            "POST",
+            webhooks::path::DEAD_LETTERS_REPLAY,
+            Operate,
+            &[(IdPosition::Body("/message_id"), Thing::Message)],
+        ),
         line("POST", webhooks::path::OUTBOUND, Define, &[]),
         line("GET", webhooks::path::OUTBOUND, Read, &[]),
         line("GET", webhooks::path::OUTBOUND_ONE, Read, OF_OUTBOUND),
@@ -312,25 +324,25 @@ pub static MATRIX: &[Line] = {
             "GET",
             webhooks::path::OUTBOUND_DELIVERIES,
             Read,
-            &[(Place::Path("endpoint"), Thing::Outbound), (Place::Cursor("before"), Thing::Message)],
+            &[(IdPosition::Path("endpoint"), Thing::Outbound), (IdPosition::Cursor("before"), Thing::Message)],
         ),
         line(
             "POST",
             webhooks::path::OUTBOUND_REPLAY,
             Operate,
-            &[(Place::Path("endpoint"), Thing::Outbound), (Place::Body("/delivery_id"), Thing::Message)],
+            &[(IdPosition::Path("endpoint"), Thing::Outbound), (IdPosition::Body("/delivery_id"), Thing::Message)],
         ),
-        line("POST", agent::path::REGISTER, Work, &[(Place::Body("/tenant"), Thing::Tenant)]),
+        line("POST", agent::path::REGISTER, Work, &[(IdPosition::Body("/tenant"), Thing::Tenant)]),
         line(
             "POST",
             agent::path::HEARTBEAT,
             Work,
             &[
-                (Place::Body("/session"), Thing::Session),
-                (Place::Body("/held/0/tenant"), Thing::Tenant),
-                (Place::Body("/held/0/run"), Thing::Run),
-                (Place::Body("/keeps/0/tenant"), Thing::Tenant),
-                (Place::Body("/keeps/0/run"), Thing::Run),
+                (IdPosition::Body("/session"), Thing::Session),
+                (IdPosition::Body("/held/0/tenant"), Thing::Tenant),
+                (IdPosition::Body("/held/0/run"), Thing::Run),
+                (IdPosition::Body("/keeps/0/tenant"), Thing::Tenant),
+                (IdPosition::Body("/keeps/0/run"), Thing::Run),
             ],
         ),
         line("POST", agent::path::POLL, Work, SESSION_IN_BODY),
@@ -368,7 +380,7 @@ mod tests {
                 .ids
                 .iter()
                 .filter_map(|(place, _)| match place {
-                    Place::Path(name) => Some(*name),
+                    IdPosition::Path(name) => Some(*name),
                     _ => None,
                 })
                 .collect();

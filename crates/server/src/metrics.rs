@@ -31,7 +31,7 @@ const LIVE_KEPT: Duration = Duration::from_secs(10);
 const ANSWER_BOUNDS: [f64; 10] = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.1, 0.5, 2.5, 10.0, 60.0];
 
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
-struct Answer {
+struct ResponseLabels {
     method: &'static str,
     route: String,
     status: u16,
@@ -124,7 +124,7 @@ struct Live {
 
 /// The numbers of one server.
 pub struct Metrics {
-    requests: Family<Answer, Counter>,
+    requests: Family<ResponseLabels, Counter>,
     durations: Family<Route, Histogram, fn() -> Histogram>,
     hits: Family<Hits, Counter>,
     broker: Family<BrokerLabels, Counter>,
@@ -146,9 +146,9 @@ impl Default for Metrics {
 impl Metrics {
     pub fn answered(&self, method: &Method, route: &str, status: StatusCode, took: Duration) {
         let method = name_of(method);
-        let answer = Answer { method, route: route.to_owned(), status: status.as_u16() };
+        let answer = ResponseLabels { method, route: route.to_owned(), status: status.as_u16() };
         self.requests.get_or_create(&answer).inc();
-        let Answer { method, route, .. } = answer;
+        let ResponseLabels { method, route, .. } = answer;
         self.durations.get_or_create(&Route { method, route }).observe(took.as_secs_f64());
     }
 
@@ -244,7 +244,7 @@ pub fn plain(open_metrics: &str) -> String {
     text
 }
 
-/// Methods that nobody has heard of are one.
+/// The label of a method. All unknown methods share one.
 fn name_of(method: &Method) -> &'static str {
     match *method {
         Method::GET => "GET",

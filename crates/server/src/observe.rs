@@ -11,7 +11,7 @@ use crate::state::AppState;
 use crate::trace;
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
-/// A longer name is replaced by one of ours.
+/// A longer id is replaced by one that the server makes.
 const REQUEST_ID_BYTES_MAX: usize = 128;
 
 pub async fn observe(State(state): State<AppState>, request: Request, next: Next) -> Response {

@@ -70,7 +70,7 @@ impl<T: DeserializeOwned> FromRequest<AppState> for Body<T> {
     }
 }
 
-/// What a body says. Fields that nobody reads are refused, wherever they stand: whoever sent them means something by them.
+/// Reads a body. Fields that the type does not have are refused at any depth: the client meant something by them.
 fn read<T: DeserializeOwned>(text: &[u8]) -> Result<T, ApiError> {
     let mut unread = None;
     let mut note = |path: serde_ignored::Path<'_>| {
@@ -182,18 +182,18 @@ fn is_json(headers: &HeaderMap) -> bool {
 
 /// The run that the path names, in the caller's tenant. The query, if any, is the handler's own.
 #[derive(Debug, Clone, Copy)]
-pub struct Named {
+pub struct NamedRun {
     pub tenant: TenantId,
     pub run: RunId,
 }
 
-impl IntoParams for Named {
+impl IntoParams for NamedRun {
     fn into_params(_: impl Fn() -> Option<ParameterIn>) -> Vec<Parameter> {
         vec![in_path::<RunId>(RUN)]
     }
 }
 
-impl FromRequestParts<AppState> for Named {
+impl FromRequestParts<AppState> for NamedRun {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, state: &AppState) -> Result<Self, ApiError> {
@@ -208,7 +208,7 @@ impl FromRequestParts<AppState> for Named {
 const RUN: &str = "run";
 pub const SESSION_ID: &str = "session_id";
 
-/// An id that is none names no run, like one that nobody has.
+/// The run that the path names. A malformed id names no run, like one that does not exist.
 pub async fn run_of_path(parts: &mut Parts, state: &AppState) -> Result<RunId, ApiError> {
     let mut id = named_in_path(parts, state, RUN).await?;
     if id.is_empty() {
@@ -385,7 +385,7 @@ pub fn in_path<T: PartialSchema>(name: &str) -> Parameter {
     described.parameter_in(ParameterIn::Path).required(Required::True).build()
 }
 
-/// A name of ours: said, within bounds, and without anything that cannot be seen.
+/// A name that clients choose: not empty, within bounds, and without control characters.
 pub fn name(field: &str, name: String) -> Result<String, ApiError> {
     let max = interlock_core::limits::NAME_BYTES_MAX;
     if name.trim().is_empty() || name.len() > max || name.chars().any(char::is_control) {

@@ -31,7 +31,7 @@ use crate::tls::{Tls, WorkerIssuer};
 /// Presses in Slack that are worked on at once.
 const SLACK_PRESSES_MAX: usize = 64;
 
-/// A route takes the part of the engine that it needs; the engine itself is nobody's.
+/// A route takes the part of the engine that it needs; no route gets the whole engine.
 macro_rules! hands_out {
     ($($accessor:ident: $part:ty,)+) => {
         impl AppState {
@@ -180,7 +180,7 @@ impl AppState {
         Ok(self.sign_in().tenant_named(name).await?)
     }
 
-    /// Who vouches for people, if anybody does.
+    /// The identity provider, if one is configured.
     pub fn oidc(&self) -> Option<&Provider> {
         self.0.oidc.as_ref()
     }
@@ -210,7 +210,7 @@ impl AppState {
         self.0.listen.ip().is_loopback()
     }
 
-    /// Fires when the server stops: whoever waits for news answers with what there is.
+    /// Fires when the server stops: a request that waits for news answers with what there is.
     pub(crate) fn shutdown(&self) -> &CancellationToken {
         &self.0.shutdown
     }
@@ -235,7 +235,7 @@ impl AppState {
         Arc::clone(&self.0.slack_presses).try_acquire_owned().ok()
     }
 
-    /// Everybody who watches live.
+    /// The hub of the live streams.
     pub(crate) fn hub(&self) -> &Hub {
         &self.0.hub
     }

@@ -1,9 +1,9 @@
 //! Changes that a second admin must agree to, where the tenant has said so: of the policy in force, and of who has access.
 //!
-//! Such a request is not carried out. It is kept as a change, for others to look at, and refused with the change's id. Once
-//! another admin has agreed, whoever asked makes the same request again and names the change; it is good for that request
-//! and for one time. Nothing is carried out by agreeing, so no answer, and no secret in one, reaches anybody but the asker.
-//! A key that no person stands behind does not ask: who holds it could be the second admin.
+//! Such a request is not carried out. It is kept as a change, for others to look at, and refused with the change's id.
+//! Once another admin has agreed, the requester makes the same request again and names the change; it is good for that
+//! request and for one time. Nothing is carried out by agreeing, so answers, and secrets in them, reach the requester
+//! alone. A key that no person stands behind makes no such request: its holder could be the second admin.
 
 use axum::body::{Body, Bytes, to_bytes};
 use axum::extract::Request;
@@ -53,14 +53,15 @@ impl Subject {
                 | delegations::path::DELEGATIONS,
             )
             | ("PATCH", identity::path::USER | identity::path::TENANT)
-            // Whoever gives the secret with which Slack signs could vote as others.
+            // An admin who gives the secret with which Slack signs could vote as others.
             | ("PUT", slack::path::SLACK) => Some(Self::Access),
             _ => None,
         }
     }
 }
 
-/// Lets a request pass that needs nobody else, or to which somebody has agreed. Any other is kept, and refused.
+/// Lets a request pass that needs no second admin, or to which one has agreed. Any other is kept as a change, and
+/// refused.
 pub async fn check(state: &AppState, caller: &Caller, line: &Line, request: Request) -> Result<Request, ApiError> {
     let Some(subject) = Subject::of(line) else { return Ok(request) };
     let settings = state.for_tenant(caller.tenant).tenant().await?.map(|tenant| tenant.settings).unwrap_or_default();
@@ -76,10 +77,10 @@ pub async fn check(state: &AppState, caller: &Caller, line: &Line, request: Requ
         .await
         .map_err(|_| ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, "PAYLOAD_TOO_LARGE", "the body is too long"))?;
     let asked = GuardedRequest::read(line, parts.uri.path_and_query().map_or("", |path| path.as_str()), &bytes)?;
-    if asked.needs_nobody(caller) {
+    if asked.needs_no_second_admin(caller) {
         return Ok(Request::from_parts(parts, Body::from(bytes)));
     }
-    // The second admin is somebody else than whoever asks, so that must be known.
+    // The second admin must be another person than the requester, so the person behind the request must be known.
     caller.check_person_behind()?;
     match named(&parts.headers)? {
         Some(change) => asked.carry_out(state, caller, change).await?,
@@ -119,8 +120,8 @@ impl GuardedRequest {
         Ok(Self { method: line.method, path: path.to_owned(), route: line.path, body, hash })
     }
 
-    /// What needs nobody else: people lend their own right, and choose their own password.
-    fn needs_nobody(&self, caller: &Caller) -> bool {
+    /// What needs no second admin: people lend their own right, and choose their own password.
+    fn needs_no_second_admin(&self, caller: &Caller) -> bool {
         match self.route {
             delegations::path::DELEGATIONS => {
                 let whose = self.body.get("delegator").and_then(Value::as_str);
@@ -130,7 +131,7 @@ impl GuardedRequest {
                 Via::Session { user, .. } => self.path == self.route.replace("{user}", &user.to_string()),
                 Via::Key { .. } | Via::Worker(_) | Via::Token { .. } | Via::Slack { .. } => false,
             },
-            // To shut somebody out can't wait.
+            // To disable an account can't wait.
             identity::path::USER => self.body == json!({ "disabled": true }),
             _ => false,
         }
@@ -144,7 +145,7 @@ impl GuardedRequest {
         let now = state.now();
         let refused = |why: &str| ApiError::new(StatusCode::CONFLICT, "CHANGE_NOT_USABLE", format!("{id} {why}"));
         if row.asked_by != caller.name() {
-            return Err(refused("was asked for by somebody else, and only they carry it out"));
+            return Err(refused("was asked for by another caller, and only they carry it out"));
         }
         if row.request_hash != self.hash {
             return Err(refused("is about another request; agreed to was exactly that one"));
@@ -205,8 +206,8 @@ impl GuardedRequest {
             return Ok(());
         }
         Err(ApiError::invalid(
-            "changes of access need a second admin here, and nobody sets another's password: leave `password` out, and send \
-             an invite (`POST /users/{user}/invite`)",
+            "changes of access need a second admin here, and no admin sets another person's password: leave `password` \
+             out, and send an invite (`POST /users/{user}/invite`)",
         ))
     }
 }
@@ -261,7 +262,7 @@ pub async fn check_settings(
             "two keys need two people with the role `admin` who can sign in; make another one first",
         ));
     }
-    // Whoever takes one away leaves the other without a meaning: access is what guards the policy's two keys, too.
+    // Two keys for the policy mean nothing without two keys for access: one admin could make the second one.
     if change.two_keys_for_policy == Some(true) && !change.two_keys_for_access.unwrap_or(before.two_keys_for_access) {
         return Err(ApiError::invalid(
             "`two_keys_for_policy` goes with `two_keys_for_access`: otherwise one admin could make the second one",
@@ -270,13 +271,13 @@ pub async fn check_settings(
     Ok(())
 }
 
-/// People who could give the second word; as soon as there are two, nobody counts on.
+/// How many people could be the second admin; counting stops at two.
 async fn admins(state: &AppState, tenant: &Tenant) -> Result<usize, ApiError> {
     let store = state.for_tenant(tenant.id);
     let (mut found, mut after) = (0, None);
     loop {
         let users = store.users(after, PAGE_MAX).await?;
-        // Somebody who was invited and has never come is nobody's second key yet.
+        // A person who was invited and has never signed in is no second admin yet.
         let is_admin = |user: &&UserRow| {
             let can_sign_in = user.password.is_some() || user.issuer.is_some();
             can_sign_in && user.disabled_at.is_none() && user.roles.grant(Permission::Administer)

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use interlock_core::decide::{
-    self, Asked, Asking, Bound, Command, Completion, Known, Outcome, Rendered, StartRequest, Used,
+    self, Asking, Bound, Command, CommandOrigin, Completion, DecideContext, Outcome, Rendered, StartRequest, Used,
 };
 use interlock_core::governance::judge::AllowDeclared;
 use interlock_core::ids::{RunId, ServerId, SessionId, TenantId};
@@ -105,7 +105,7 @@ impl Bench {
                     cost: None,
                 };
                 let command = Command::Complete(completion);
-                let decided = decide::decide(&run, command, Known::default(), Asked::system(NOW));
+                let decided = decide::decide(&run, command, DecideContext::default(), CommandOrigin::system(NOW));
                 let change = decided.and_then(|decided| decided.settle(bound)).expect("a running step is completed");
                 run.apply(&self.store.submit(change).await.expect("committed"));
                 self.sets.fetch_add(1, Ordering::Relaxed);
@@ -145,7 +145,7 @@ impl Bench {
             claim: Some(Claimer::of_all_trades(session)),
         };
         let (mut run, opening) = decide::open(request).expect("a plan that runs");
-        let decided = decide::start(&run, opening, Asked::system(NOW));
+        let decided = decide::start(&run, opening, CommandOrigin::system(NOW));
         let change = decided.and_then(|decided| decided.settle(bound)).expect("a plan that runs");
         run.apply(&self.store.submit(change).await.expect("committed"));
         self.sets.fetch_add(1, Ordering::Relaxed);

@@ -1,4 +1,4 @@
-//! Backups. SQLite is copied while it runs; PostgreSQL has tools of its own, and only the epoch is ours.
+//! Backups. SQLite is copied while it runs; PostgreSQL has tools of its own, and only the store epoch is raised here.
 
 use std::path::Path;
 use std::time::Duration;
@@ -79,13 +79,18 @@ fn unusable(path: &Path, what: String) -> OpenError {
     OpenError::File { path: path.display().to_string(), what }
 }
 
+fn open_source(from: &Path) -> Result<Connection, OpenError> {
+    let source = Connection::open_with_flags(from, OpenFlags::SQLITE_OPEN_READ_ONLY)
+        .and_then(|source| source.busy_timeout(Duration::from_secs(10)).map(|()| source))
+        .map_err(|error| unusable(from, error.to_string()))?;
+    file::check_ours(&source, from)?;
+    Ok(source)
+}
+
 fn copy_to(from: &Path, to: &Path, finish: impl FnOnce(&Connection) -> Result<(), OpenError>) -> Result<(), OpenError> {
     let unreadable = |error: rusqlite::Error| unusable(from, error.to_string());
     let unwritable = |error: rusqlite::Error| unusable(to, error.to_string());
-    let source = Connection::open_with_flags(from, OpenFlags::SQLITE_OPEN_READ_ONLY)
-        .and_then(|source| source.busy_timeout(Duration::from_secs(10)).map(|()| source))
-        .map_err(unreadable)?;
-    file::check_ours(&source, from)?;
+    let source = open_source(from)?;
     file::make_private(to)?;
     let mut target = Connection::open(to).map_err(unwritable)?;
     {
@@ -141,6 +146,10 @@ fn raise_epoch(connection: &Connection) -> Result<(), OpenError> {
 /// stays marked until its runs are parked and [`crate::FinishRestore`] says so.
 pub async fn restore(backup: Option<&Path>, url: &StoreUrl, options: Options) -> Result<u64, OpenError> {
     if let (StoreUrl::Sqlite(path), Some(backup)) = (url, backup) {
+        if !path.exists() {
+            // What is no backup leaves no trace: the lock would make the store's folder.
+            open_source(backup).and_then(|source| is_store(&source, backup))?;
+        }
         let lock = file::lock(path)?;
         if !path.exists() {
             let (from, to) = (backup.to_owned(), path.clone());

@@ -1,5 +1,5 @@
 //! What a lane keeps back because another transaction holds a lock that it needs: a tenant's limits, or a row. Such
-//! items leave their group, so that the lane goes on with everybody else's, and are tried again every few milliseconds.
+//! items leave their group, so that the lane goes on with the others, and are tried again every few milliseconds.
 //! The lock of a server that is frozen is free after [`crate::sql::COMMITTER_SETTINGS`]' idle timeout.
 
 use std::collections::{HashSet, VecDeque};

@@ -1,5 +1,5 @@
 //! Whether commits get through. A lane tries until the fate of what it holds is known; but while the disk is full or the
-//! database away for long, whoever comes new is told so at once instead of waiting as well. Where the database was
+//! database away for long, new submissions are refused at once instead of waiting as well. Where the database was
 //! restored from a backup nothing gets through any more: what this server knows is of another past.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};

@@ -11,7 +11,7 @@ pub trait Db {
 
     fn query(&self, stmt: &'static Stmt, args: Vec<Value>) -> impl Future<Output = Result<Vec<Row>, DbError>>;
 
-    /// Statements without arguments that are no statements of ours: transaction control and partitions.
+    /// Statements without arguments that are not declared with `statements!`: transaction control and partitions.
     fn batch(&self, sql: &str) -> impl Future<Output = Result<(), DbError>>;
 
     /// Whether this is PostgreSQL, for the few operations that only one of them has.

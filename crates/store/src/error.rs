@@ -1,7 +1,7 @@
 //! What can go wrong, split by what the caller can do about it.
 
 use interlock_core::ids::RunId;
-use interlock_core::tenant::caps::Held;
+use interlock_core::tenant::caps::ReachedCap;
 
 /// The store could not be opened. Every message says what to do next.
 #[derive(Debug, thiserror::Error)]
@@ -115,7 +115,7 @@ pub enum Refusal {
     #[error("the tenant's caps do not admit another claim now")]
     Throttled,
     #[error("the workflow's limits do not admit another claim now")]
-    WorkflowThrottled { held: Held },
+    WorkflowThrottled { held: ReachedCap },
     #[error("the idempotency key has been used")]
     IdempotencyExists,
     #[error("run {run} holds the subject")]
@@ -143,7 +143,7 @@ pub enum DbError {
     /// The connection is gone; whether a commit under way has happened is unknown.
     #[error("connection lost: {0}")]
     Lost(String),
-    /// Another transaction holds a lock for longer than anybody waits: nothing was written.
+    /// Another transaction has held a lock for longer than the lock timeout: nothing was written.
     #[error("locked by another transaction: {0}")]
     Locked(String),
     /// Busy, out of memory: nothing was written, and it may work later.
@@ -227,7 +227,8 @@ impl From<tokio_postgres::Error> for DbError {
             None => error.to_string(),
         };
         match error.code() {
-            // Without a code the server has not spoken: either nobody is there, or a value of ours does not fit.
+            // Without a code it is not the server's answer: either the server is not reached, or a value that was bound
+            // does not fit.
             None => {
                 let io = std::error::Error::source(&error).is_some_and(<dyn std::error::Error>::is::<std::io::Error>);
                 if io || error.is_closed() { Self::Lost(describe(&error)) } else { Self::Other(describe(&error)) }

@@ -1,5 +1,5 @@
 //! The lane: waits for one submission, drains whatever has piled up behind it (no timer: idle means commit at once,
-//! busy means large groups), commits the group, answers everyone. The database's part is behind [`Committer`].
+//! busy means large groups), commits the group, answers every caller. The database's part is behind [`Committer`].
 
 use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
@@ -28,7 +28,7 @@ pub(crate) trait Committer {
 pub(crate) struct Group {
     pub no: u64,
     pub items: Vec<Item>,
-    /// What its first items waited for, which were put back before because of somebody's lock.
+    /// What its first items waited for, which were put back before because of another transaction's lock.
     pub put_back: Vec<Lock>,
     /// The instant of the lane's last group.
     pub not_before: Timestamp,
@@ -93,7 +93,7 @@ impl<C: Committer> Lane<C> {
             not_before = at;
             self.counters.last_commit_at.fetch_max(at.0, Ordering::Relaxed);
             self.counters.groups.fetch_add(1, Ordering::Relaxed);
-            // Counted before anybody is answered, so that whoever has an answer finds it counted.
+            // Counted before the callers are answered, so that a caller with an answer finds it counted.
             let count = |wanted: fn(&Outcome) -> bool| outcomes.iter().filter(|outcome| wanted(outcome)).count() as u64;
             let refused = count(|outcome| matches!(outcome, Outcome::Refused(_) | Outcome::Corrupt(_)));
             let waiting = count(|outcome| matches!(outcome, Outcome::Blocked(_)));
@@ -116,10 +116,10 @@ impl<C: Committer> Lane<C> {
     /// The next group: at most one set per run, and per key that a guard looks at; a second one is held for the next.
     /// What waits for another transaction's lock comes first, once it is due; the answer says what those waited for.
     ///
-    /// Whoever was answered with the last group comes back with the next change set, but not all at the same instant.
-    /// A group that began with the first of them would make all others wait for it, so it lets those come that are about
-    /// to, until there are half as many as `expected`: the other half gathers while these are committed. Where little is
-    /// going on nobody is expected.
+    /// Callers that were answered with the last group come back with the next change set, but not all at the same
+    /// instant. A group that began with the first of them would make all others wait for it, so it lets those come that
+    /// are about to, until there are half as many as `expected`: the other half gathers while these are committed.
+    /// Where little is going on none are expected.
     async fn gather(
         &mut self,
         held: &mut VecDeque<Item>,
@@ -231,7 +231,8 @@ impl<C: Committer> Lane<C> {
                 }
             }
         };
-        // Whatever its fate, the database has answered. While it stalls nobody comes new, so nobody else would notice.
+        // Whatever its fate, the database has answered. The circuit breaker refuses new submissions, so only this lane
+        // notices.
         if again {
             self.counters.breaker.over();
         }

@@ -115,7 +115,7 @@ pub use runs::{
 pub use schedules::{AddSchedule, ChangeSchedule, RemoveSchedule, ScheduleRow, ScheduleSpec, SlotRow};
 pub use secrets::Secrets;
 pub use signals::{
-    AnnounceSignal, OpenWait, SignalRow, SignalStored, StoreSignal, StoredSignal, Unmatched, WaitFilter, WaitRow,
+    AnnounceSignal, OpenWait, SignalRow, SignalStored, StoreSignal, StoredSignal, UnmatchedSignal, WaitFilter, WaitRow,
 };
 pub use slack::{
     AddSlackLinkRequest, ApprovalCardRow, BeginNotice, CardChange, ClimbRung, ForgetNotice, LinkSlackUser,
@@ -129,7 +129,7 @@ pub use tenants::{AddTenant, PutTenant, Tenant};
 pub use worker_identities::{AddWorkerIdentity, EnrolWorker, RenewWorker, RevokeWorkerIdentity, WorkerIdentityRow};
 pub use workers::{
     CloseSession, DrainSession, ExpireSessions, ForgetSession, RegisterSession, RenewSession, SessionRow,
-    SetSessionState, Unlisted,
+    SetSessionState, UnlistedClaim,
 };
 pub use workflows::{PutWorkflow, SetWorkflowDisabled, WorkflowRow, WorkflowVersionRow, WorkflowVersionSummary};
-pub use write::{Along, Changed, Done, Stored, TenantWrite, Write};
+pub use write::{AttachedWrites, Changed, Done, Stored, TenantWrite, Write};

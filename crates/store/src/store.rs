@@ -19,14 +19,14 @@ use crate::postgres::reads::PgReads;
 use crate::postgres::row_security::ScopedReads;
 use crate::runs::PlanCache;
 use crate::sql::Stmt;
-use crate::sqlite::commit::{Known, SqliteCommitter, Writer};
+use crate::sqlite::commit::{CommittedRows, SqliteCommitter, Writer};
 use crate::sqlite::file::FileLock;
 use crate::sqlite::reads::{Pool, SqliteReads};
 use crate::sqlite::{self, SqliteDb, ready};
 use crate::submit::{Item, Prepared};
 use crate::unreadable::Unreadable;
 use crate::value::{Row, Value, args};
-use crate::write::{Along, BoxedWrite, Done, Write, WriteLane};
+use crate::write::{AttachedWrites, BoxedWrite, Done, Write, WriteLane};
 
 /// A database that holds runs. Cheap to clone; the last clone that goes away lets its lanes finish.
 #[derive(Clone)]
@@ -39,7 +39,7 @@ pub struct Store {
 pub(crate) struct Inner {
     /// One queue per lane. Taken out when the store closes.
     lanes: Mutex<Vec<mpsc::Sender<Item>>>,
-    ways: Ways,
+    ways: LaneRoles,
     tasks: Mutex<Vec<LaneTask>>,
     server: ServerId,
     /// The ids of its lanes in the database.
@@ -60,17 +60,17 @@ pub(crate) enum Reads {
 
 /// Which lane is for what.
 #[derive(Clone, Copy, Default)]
-struct Ways {
+struct LaneRoles {
     /// The last one that takes runs; their ids tell which.
     runs_to: usize,
     /// The one past all others' groups.
     priority: usize,
     /// The one for maintenance.
     upkeep: usize,
-    /// The one for worker sessions and the server's own signs of life: it takes no tenant's lock, so that nobody is taken
-    /// for dead because a tenant's row is held elsewhere.
+    /// The one for worker sessions and the server's own signs of life: it takes no tenant's lock, so that no worker or
+    /// server is taken for dead because a tenant's row is locked.
     sessions: usize,
-    /// The one for what steps write: a flood of it holds up nobody's commit.
+    /// The one for what steps write: a flood of it holds up no other commit.
     output: usize,
 }
 
@@ -130,8 +130,13 @@ impl Store {
                 }
                 // As many as were asked for, and those for one purpose each.
                 let last = parts.lanes.len() - 1;
-                parts.ways =
-                    Ways { runs_to: last - 4, priority: last - 3, upkeep: last - 2, sessions: last - 1, output: last };
+                parts.ways = LaneRoles {
+                    runs_to: last - 4,
+                    priority: last - 3,
+                    upkeep: last - 2,
+                    sessions: last - 1,
+                    output: last,
+                };
                 Ok(parts.finish())
             }
         }
@@ -223,7 +228,7 @@ impl Store {
     }
 
     /// The same, with what belongs to it in one commit, if the write does what it was asked for.
-    pub async fn write_with<W: Write>(&self, write: W, along: Along) -> Result<W::Answer, SubmitError>
+    pub async fn write_with<W: Write>(&self, write: W, along: AttachedWrites) -> Result<W::Answer, SubmitError>
     where
         W::Answer: Done,
     {
@@ -247,7 +252,7 @@ impl Store {
         typed.ok_or_else(|| SubmitError::Corrupt("the answer belongs to another write".into()))
     }
 
-    /// Says that this server lives, so that nobody sweeps its lanes.
+    /// Says that this server lives, so that no server sweeps its lanes.
     pub async fn keep_lanes(&self, now: Timestamp) -> Result<(), SubmitError> {
         let Inner { server, lane_ids, .. } = &*self.inner;
         self.write(KeepLanes { server: *server, lanes: lane_ids.clone(), now }).await
@@ -260,7 +265,7 @@ impl Store {
         self.lane_at(|ways| (tail % (ways.runs_to as u64 + 1)) as usize)
     }
 
-    fn lane_at(&self, choose: impl FnOnce(Ways) -> usize) -> Result<mpsc::Sender<Item>, SubmitError> {
+    fn lane_at(&self, choose: impl FnOnce(LaneRoles) -> usize) -> Result<mpsc::Sender<Item>, SubmitError> {
         self.inner.counters.breaker.check()?;
         let lanes = self.inner.lanes.lock().unwrap_or_else(PoisonError::into_inner);
         if lanes.is_empty() {
@@ -274,7 +279,7 @@ impl Store {
         self.inner.counters.breaker.check()
     }
 
-    /// Commits nothing more: somebody has found that the database was restored.
+    /// Commits nothing more: the caller has found that the database was restored.
     pub fn refuse_restored(&self, restored: Restored) {
         self.inner.counters.breaker.restored(restored);
     }
@@ -286,7 +291,7 @@ impl Store {
 
     /// Whether other servers may work on the same database.
     pub fn is_shared(&self) -> bool {
-        // Whoever could wake us holds the other end.
+        // The listener for other servers' commits, if there is one, holds the other end.
         self.inner.wakes.has_changed().is_ok()
     }
 
@@ -364,7 +369,7 @@ struct Parts {
     server: ServerId,
     lanes: Vec<mpsc::Sender<Item>>,
     lane_ids: Vec<i64>,
-    ways: Ways,
+    ways: LaneRoles,
     tasks: Vec<LaneTask>,
     reads: Reads,
     counters: Arc<Counters>,
@@ -378,7 +383,7 @@ impl Parts {
             server: options.server,
             lanes: Vec::new(),
             lane_ids: Vec::new(),
-            ways: Ways::default(),
+            ways: LaneRoles::default(),
             tasks: Vec::new(),
             reads,
             counters: Arc::default(),
@@ -399,7 +404,8 @@ impl Parts {
 
     fn sqlite_lane(&mut self, writer: Writer, lane: i64, options: &Options) -> Result<(), OpenError> {
         self.lane_ids.push(lane);
-        let committer = SqliteCommitter { writer, lane, server: options.server, known: Known::default(), last: None };
+        let committer =
+            SqliteCommitter { writer, lane, server: options.server, known: CommittedRows::default(), last: None };
         if matches!(options.mode, Mode::Inline(_)) {
             self.task_lane(committer, options);
             return Ok(());

@@ -81,7 +81,7 @@ pub(crate) enum Guard {
     Subject,
     Queue,
     Signal,
-    /// That the run has not heard a signal for everybody.
+    /// That the run has not had this broadcast signal yet.
     Heard,
     Vote,
     Receipt,
@@ -200,7 +200,7 @@ fn side_stmt(change: &ChangeSet, number: usize, write: &SideWrite) -> Result<(Si
             Some(key(&("idempotency", tenant, &row.client, &row.key))),
         ),
         SideWrite::TakeSubject { subject } => {
-            // Whoever stands in the queue before this one comes first.
+            // Runs that stand in the queue before this one come first.
             let behind = if is_planted(Bug::QueueOvertaken) { RunId(Uuid::nil()) } else { run };
             let args = args![tenant, subject, run, behind];
             let stmt = SideStmt { stmt: &side::SUBJECT_TAKE, args, guard: Guard::Subject };

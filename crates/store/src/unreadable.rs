@@ -1,5 +1,5 @@
 //! Rows that cannot be read, in lists that hold the rows of many runs. One such row is left out of its list, so that it
-//! costs its own run and nobody else's. It is logged when it is met for the first time, and when it can be read again.
+//! costs its own run and no other. It is logged when it is met for the first time, and when it can be read again.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};

@@ -39,7 +39,7 @@ pub trait TenantWrite: Write {
 pub enum WriteLane {
     /// Together with change sets.
     Runs,
-    /// With the store's own maintenance, which holds up nobody's commit.
+    /// With the store's own maintenance, which holds up no other commit.
     Upkeep,
     /// With worker sessions and the server's own signs of life.
     Sessions,
@@ -131,14 +131,14 @@ impl<W: Write> Erased for Typed<W> {
 
 /// What is committed with a write that does what it was asked for. Where it does not, nothing of it is.
 #[derive(Debug, Clone, Default)]
-pub struct Along {
+pub struct AttachedWrites {
     /// The answer to the request under a key that asked for it: a repeat gets it.
     pub answer: Option<FinishIdempotency>,
     /// What audit logs tell of it.
     pub notes: Vec<AuditNote>,
 }
 
-impl Along {
+impl AttachedWrites {
     pub(crate) fn is_nothing(&self) -> bool {
         self.answer.is_none() && self.notes.is_empty()
     }
@@ -156,7 +156,7 @@ impl Along {
 
 struct WithAlong {
     write: BoxedWrite,
-    along: Along,
+    along: AttachedWrites,
     is_done: fn(&AnyAnswer) -> bool,
 }
 
@@ -186,7 +186,7 @@ impl Erased for WithAlong {
 
 impl BoxedWrite {
     /// The same write, with what belongs to it in one commit.
-    pub(crate) fn with<A: Done + 'static>(self, along: Along) -> Self {
+    pub(crate) fn with<A: Done + 'static>(self, along: AttachedWrites) -> Self {
         let is_done = |answer: &AnyAnswer| answer.downcast_ref::<A>().is_some_and(Done::is_done);
         Self(Box::new(WithAlong { write: self, along, is_done }))
     }

@@ -18,7 +18,7 @@ use tracing::{debug, warn};
 
 use crate::context::{Effects, Inner, Port, TaskContext};
 use crate::error::TaskError;
-use crate::executors::command::{Commands, Shared};
+use crate::executors::command::{Commands, SharedFolder};
 use crate::executors::connector::Connectors;
 use crate::executors::task::Handler;
 use crate::limits;
@@ -39,7 +39,7 @@ pub(crate) struct Slots<T> {
 }
 
 /// An assignment that heartbeats list.
-pub(crate) struct Taken {
+pub(crate) struct TakenAssignment {
     pub assignment: Assignment,
     pub token: CancellationToken,
 }
@@ -58,13 +58,13 @@ impl EndedAttempt {
 }
 
 impl<T: Transport> Slots<T> {
-    pub fn take(&self, assignment: Assignment) -> Option<Taken> {
+    pub fn take(&self, assignment: Assignment) -> Option<TakenAssignment> {
         let token = self.session.hold(&assignment)?;
-        Some(Taken { assignment, token })
+        Some(TakenAssignment { assignment, token })
     }
 
     /// Works until a report brings no next step.
-    pub async fn work(&self, first: Taken) {
+    pub async fn work(&self, first: TakenAssignment) {
         let mut current = Some(first);
         while let Some(taken) = current {
             let at = taken.assignment.at;
@@ -75,7 +75,7 @@ impl<T: Transport> Slots<T> {
         }
     }
 
-    async fn attempt(&self, taken: Taken) -> Option<Assignment> {
+    async fn attempt(&self, taken: TakenAssignment) -> Option<Assignment> {
         let (at, epoch) = (taken.assignment.at, taken.assignment.epoch);
         debug!(run = %at.run, step = taken.assignment.step, attempt = at.attempt, "an attempt begins");
         let leaves = self.session.draining.is_cancelled();
@@ -83,11 +83,8 @@ impl<T: Transport> Slots<T> {
         self.report(at, epoch, ended).await
     }
 
-    async fn run(&self, taken: Taken) -> EndedAttempt {
-        let Taken { mut assignment, token } = taken;
-        if !self.enrolled {
-            assignment.environment = None;
-        }
+    async fn run(&self, taken: TakenAssignment) -> EndedAttempt {
+        let TakenAssignment { assignment, token } = taken;
         let Some(handler) = self.executor(&assignment) else {
             let (kind, task) = (assignment.kind, &assignment.handler);
             warn!(%kind, task, run = %assignment.at.run, "no such task here; the step is given back");
@@ -99,6 +96,7 @@ impl<T: Transport> Slots<T> {
         let context = TaskContext(Arc::new(Inner {
             timeout_at: assignment.timeout.map(|timeout| Instant::now() + timeout.as_duration()),
             assignment,
+            enrolled: self.enrolled,
             token: token.clone(),
             port,
             effects: Effects::default(),
@@ -134,9 +132,9 @@ impl<T: Transport> Slots<T> {
         let terms = assignment.command.as_deref()?;
         let at = RunRef { tenant: assignment.at.tenant, run: assignment.at.run };
         let workdir = match (terms.workdir, self.session.workdirs.get(at)) {
-            (false, _) => Shared::Nothing,
-            (true, Some(folder)) => Shared::Folder(folder),
-            (true, None) => Shared::Gone,
+            (false, _) => SharedFolder::Nothing,
+            (true, Some(folder)) => SharedFolder::Folder(folder),
+            (true, None) => SharedFolder::Gone,
         };
         self.commands.as_ref()?.executor(terms, workdir)
     }

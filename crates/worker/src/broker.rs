@@ -29,7 +29,7 @@ use crate::limits;
 pub(crate) struct Broker {
     address: BrokerAddress,
     now: Mutex<BrokerState>,
-    /// Whoever asks for it; the others wait for the outcome.
+    /// Held by the caller that asks for it; the others wait for the outcome.
     opening: AsyncMutex<()>,
 }
 
@@ -54,7 +54,7 @@ impl BrokerState {
 pub(crate) enum Unanswered {
     /// It was not written; another way may be better.
     NotWritten,
-    /// Nobody knows what became of it.
+    /// What became of it is unknown.
     Lost,
 }
 
@@ -233,7 +233,7 @@ fn traceparent() -> String {
     format!("00-{}-{}-00", fresh_name(), &fresh_name()[..16])
 }
 
-/// A call that nobody waits for any more is not kept.
+/// Removes a call whose caller does not wait any more.
 struct AbandonedCall<'a> {
     pending: &'a PendingAnswers,
     key: &'a str,
@@ -296,7 +296,7 @@ impl AnswerReader {
         let _ = waiting.send((status, message.body.map_or_else(Vec::new, |body| body.get().as_bytes().to_vec())));
     }
 
-    /// Somebody has filled the stream: whatever is in it, it is not worth reading.
+    /// The stream is flooded: its messages are not worth reading.
     async fn forget_all(&self) {
         if let Err(error) = self.stream.clear(&self.connection).await {
             info!(%error, "the stream of answers could not be cleared");

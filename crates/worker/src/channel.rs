@@ -31,13 +31,13 @@ use crate::limits;
 /// The channel of a transport: open, to be opened, or declined for a while.
 #[derive(Default)]
 pub(crate) struct Channel {
-    now: Mutex<Now>,
-    /// Whoever opens it; the others wait for the outcome.
+    now: Mutex<ChannelState>,
+    /// Held by the caller that opens it; the others wait for the outcome.
     opening: AsyncMutex<()>,
 }
 
 #[derive(Default, Clone)]
-enum Now {
+enum ChannelState {
     #[default]
     Closed,
     Open(Arc<Line>),
@@ -46,7 +46,7 @@ enum Now {
     },
 }
 
-impl Now {
+impl ChannelState {
     fn line(self) -> Option<Arc<Line>> {
         if let Self::Open(line) = self { Some(line) } else { None }
     }
@@ -65,10 +65,10 @@ impl Channel {
         let opened = timeout(limits::CALL_TIMEOUT, handshake(request())).await;
         let opened = opened.map_err(|_| TransportError::unavailable("the server does not answer"))??;
         let now = match opened {
-            Ok(line) => Now::Open(Arc::new(line)),
+            Ok(line) => ChannelState::Open(Arc::new(line)),
             Err(status) => {
                 info!(%status, "the server declines a channel: calls go by requests");
-                Now::Declined { until: Instant::now() + limits::CHANNEL_PAUSE }
+                ChannelState::Declined { until: Instant::now() + limits::CHANNEL_PAUSE }
             }
         };
         *self.now() = now.clone();
@@ -77,38 +77,38 @@ impl Channel {
 
     /// Calls that are under way end as they began; the next one opens another channel.
     pub fn begin_anew(&self) {
-        *self.now() = Now::Closed;
+        *self.now() = ChannelState::Closed;
     }
 
     /// How it stands, where nothing has to be opened first.
-    fn known(&self) -> Option<Now> {
+    fn known(&self) -> Option<ChannelState> {
         let now = self.now();
         let stands = match &*now {
-            Now::Closed => false,
-            Now::Open(line) => line.is_open(),
-            Now::Declined { until } => Instant::now() < *until,
+            ChannelState::Closed => false,
+            ChannelState::Open(line) => line.is_open(),
+            ChannelState::Declined { until } => Instant::now() < *until,
         };
         stands.then(|| now.clone())
     }
 
-    fn now(&self) -> MutexGuard<'_, Now> {
+    fn now(&self) -> MutexGuard<'_, ChannelState> {
         self.now.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-type Answered = (StatusCode, Vec<u8>);
+type ChannelAnswer = (StatusCode, Vec<u8>);
 
 /// The calls that wait for their answers; none once the connection is over.
-type Waiting = Arc<Mutex<Option<HashMap<u64, oneshot::Sender<Answered>>>>>;
+type PendingCalls = Arc<Mutex<Option<HashMap<u64, oneshot::Sender<ChannelAnswer>>>>>;
 
-fn waiting(of: &Waiting) -> MutexGuard<'_, Option<HashMap<u64, oneshot::Sender<Answered>>>> {
+fn waiting(of: &PendingCalls) -> MutexGuard<'_, Option<HashMap<u64, oneshot::Sender<ChannelAnswer>>>> {
     of.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// An open connection.
 pub(crate) struct Line {
     frames: mpsc::Sender<Message>,
-    waiting: Waiting,
+    waiting: PendingCalls,
     next: AtomicU64,
 }
 
@@ -116,7 +116,7 @@ impl Line {
     fn new(socket: WebSocketStream<Upgraded>) -> Self {
         let (sink, stream) = socket.split();
         let (frames, ready) = mpsc::channel(channel_limits::CALLS_MAX);
-        let open: Waiting = Arc::new(Mutex::new(Some(HashMap::new())));
+        let open: PendingCalls = Arc::new(Mutex::new(Some(HashMap::new())));
         tokio::spawn(write(sink, ready, Arc::clone(&open)));
         tokio::spawn(read(stream, Arc::clone(&open)));
         Self { frames, waiting: open, next: AtomicU64::new(1) }
@@ -127,7 +127,7 @@ impl Line {
     }
 
     /// Makes a call. One without an answer in time ends the connection: it may be dead.
-    pub async fn call(&self, path: &str, body: &str, span: Duration) -> Result<Answered, TransportError> {
+    pub async fn call(&self, path: &str, body: &str, span: Duration) -> Result<ChannelAnswer, TransportError> {
         let id = self.next.fetch_add(1, Ordering::Relaxed);
         let unreadable = |error: serde_json::Error| TransportError::refused("REQUEST_INVALID", error.to_string());
         let body: &RawValue = serde_json::from_str(body).map_err(unreadable)?;
@@ -136,7 +136,7 @@ impl Line {
         let (answered, answer) = oneshot::channel();
         let broken = || TransportError::unavailable("the channel to the server broke off");
         waiting(&self.waiting).as_mut().ok_or_else(broken)?.insert(id, answered);
-        let _forgotten = Forgotten { waiting: &self.waiting, id };
+        let _forgotten = DroppedCall { waiting: &self.waiting, id };
         let calling = async {
             self.frames.send(Message::text(frame)).await.ok()?;
             answer.await.ok()
@@ -149,13 +149,13 @@ impl Line {
     }
 }
 
-/// A call that nobody waits for any more is not kept.
-struct Forgotten<'a> {
-    waiting: &'a Waiting,
+/// Removes a call whose caller does not wait any more.
+struct DroppedCall<'a> {
+    waiting: &'a PendingCalls,
     id: u64,
 }
 
-impl Drop for Forgotten<'_> {
+impl Drop for DroppedCall<'_> {
     fn drop(&mut self) {
         if let Some(open) = waiting(self.waiting).as_mut() {
             open.remove(&self.id);
@@ -163,12 +163,12 @@ impl Drop for Forgotten<'_> {
     }
 }
 
-/// Whoever waits is told that there will be no answer.
-fn end(of: &Waiting) {
+/// Tells the waiting callers that there will be no answer.
+fn end(of: &PendingCalls) {
     *waiting(of) = None;
 }
 
-/// Asks for a channel. `Err` with the status where the server has none for us: its own reasons come with the first request.
+/// Asks for a channel. `Err` with the status where the server gives none: its reasons come with the first request.
 async fn handshake(request: RequestBuilder) -> Result<Result<Line, StatusCode>, TransportError> {
     let key = generate_key();
     let request = request
@@ -192,7 +192,7 @@ async fn handshake(request: RequestBuilder) -> Result<Result<Line, StatusCode>, 
 async fn write(
     mut sink: SplitSink<WebSocketStream<Upgraded>, Message>,
     mut ready: mpsc::Receiver<Message>,
-    waiting: Waiting,
+    waiting: PendingCalls,
 ) {
     while let Some(first) = ready.recv().await {
         let mut next = Some(first);
@@ -206,11 +206,11 @@ async fn write(
             return end(&waiting);
         }
     }
-    // Nobody calls over this line any more.
+    // No caller uses this line any more.
     let _ = sink.close().await;
 }
 
-async fn read(mut stream: SplitStream<WebSocketStream<Upgraded>>, of: Waiting) {
+async fn read(mut stream: SplitStream<WebSocketStream<Upgraded>>, of: PendingCalls) {
     while let Some(Ok(message)) = stream.next().await {
         let Message::Text(text) = message else { continue };
         let Ok(AnswerFrame { id, status, body }) = serde_json::from_str(&text) else { break };

@@ -13,7 +13,7 @@ use interlock_core::state::{EffectClass, StepKind, TaskType};
 use interlock_core::time::Timestamp;
 use interlock_core::work::output::{OutputBatch, OutputStream, OutputTaken};
 use interlock_core::work::{Assignment, EffectAnswer, EffectIntent, EffectOutcome};
-use interlock_credentials::{CredentialUsed, UsedCredentials};
+use interlock_credentials::{CredentialUsed, Credentials, UsedCredentials};
 use interlock_protocol::transport::TransportError;
 use serde::de::DeserializeOwned;
 use tokio::time::Instant;
@@ -40,6 +40,8 @@ pub struct TaskContext(pub(crate) Arc<Inner>);
 
 pub(crate) struct Inner {
     pub assignment: Assignment,
+    /// The worker has a certificate.
+    pub enrolled: bool,
     pub token: CancellationToken,
     pub timeout_at: Option<Instant>,
     pub port: Arc<dyn Port>,
@@ -56,7 +58,7 @@ pub(crate) struct Inner {
 pub(crate) struct Effects {
     pub next: AtomicU32,
     pub performing: AtomicBool,
-    /// An unsafe effect was sent and nobody knows whether it happened.
+    /// An unsafe effect was sent, and it is unknown whether it happened.
     pub in_doubt: AtomicBool,
 }
 
@@ -65,9 +67,16 @@ impl TaskContext {
         self.0.assignment.at.tenant
     }
 
-    /// The environment in which the run acts, where that decides about credentials: for a worker with a certificate.
+    /// The environment in which the run acts.
     pub fn environment(&self) -> Option<String> {
         self.0.assignment.environment.clone()
+    }
+
+    /// The environment whose credentials the attempt is given; none stands for the worker's own. A worker with a certificate
+    /// looks in the run's environment and nowhere else, and so does one whose credentials are of several environments.
+    pub(crate) fn environment_in(&self, credentials: &Credentials) -> Option<String> {
+        let environment = self.environment()?;
+        if self.0.enrolled { Some(environment) } else { credentials.environment_for(&environment) }
     }
 
     pub fn run(&self) -> RunId {

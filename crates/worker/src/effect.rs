@@ -29,7 +29,7 @@ impl TaskContext {
     /// the other.
     ///
     /// If `perform` fails with [`Happened::Unknown`] and the class is `unsafe`, the step is in doubt and stays so
-    /// until somebody finds out: whatever the task returns afterwards, it is not tried again blindly.
+    /// until a person or a probe finds out: whatever the task returns afterwards, it is not tried again blindly.
     pub async fn effect<Request, Output, Perform, Performing>(
         &self,
         template: &str,
@@ -57,7 +57,7 @@ impl TaskContext {
         };
         reached(Failpoint::WorkerAfterIntent);
         if !self.may_send() {
-            attempt.record(receipt, class, Recorded::DidNotHappen).await?;
+            attempt.record(receipt, class, RecordedOutcome::DidNotHappen).await?;
             let what = "the lease was too short to perform the effect; nothing was sent";
             return Err(TaskError::new(ErrorClass::LeaseExpired, "LEASE_TOO_SHORT", what));
         }
@@ -67,11 +67,11 @@ impl TaskContext {
         match performed {
             Ok(output) => {
                 let (response, usable) = response(&output);
-                attempt.record(receipt, class, Recorded::Happened(response)).await?;
+                attempt.record(receipt, class, RecordedOutcome::Happened(response)).await?;
                 usable.map(|()| output)
             }
             Err(EffectFailure { happened: Happened::CertainlyNot, error }) => {
-                attempt.record(receipt, class, Recorded::DidNotHappen).await?;
+                attempt.record(receipt, class, RecordedOutcome::DidNotHappen).await?;
                 Err(error)
             }
             Err(EffectFailure { happened: Happened::Unknown, error }) => {
@@ -98,7 +98,7 @@ fn withheld(code: &str, reasons: &[String]) -> TaskError {
     TaskError::terminal(code, format!("the effect is not permitted: {}", reasons.join("; ")))
 }
 
-enum Recorded {
+enum RecordedOutcome {
     Happened(Option<Json>),
     DidNotHappen,
 }
@@ -121,15 +121,15 @@ impl Inner {
         Ok(EffectIntent { at, epoch, template: template.to_owned(), number, effect, request })
     }
 
-    async fn record(&self, receipt: ReceiptId, class: EffectClass, recorded: Recorded) -> Result<(), TaskError> {
+    async fn record(&self, receipt: ReceiptId, class: EffectClass, recorded: RecordedOutcome) -> Result<(), TaskError> {
         let (happened, response) = match recorded {
-            Recorded::Happened(response) => (true, response),
-            Recorded::DidNotHappen => (false, None),
+            RecordedOutcome::Happened(response) => (true, response),
+            RecordedOutcome::DidNotHappen => (false, None),
         };
         let (at, epoch) = (self.assignment.at, self.assignment.epoch);
         let outcome = EffectOutcome { at, epoch, receipt, happened, response };
         self.port.outcome(outcome).await.map_err(|error| {
-            // Nobody but this process knows what happened, and it is about to forget.
+            // Only this process knows what happened, and it is about to forget.
             self.doubt(class);
             self.refused(error)
         })?;

@@ -34,7 +34,7 @@ const BROKER_MARGIN: usize = 2_048;
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// Shorter than what proxies and load balancers keep idle connections for.
 const IDLE_MAX: Duration = Duration::from_secs(30);
-/// How much of an answer that is not ours is quoted in an error.
+/// How much of an answer that is not from an Interlock server is quoted in an error.
 const QUOTED_CHARS_MAX: usize = 200;
 
 /// Why a transport cannot be made.
@@ -179,7 +179,7 @@ impl HttpTransport {
         let line = broker.open(|| self.leave_for_broker()).await?;
         let body: &RawValue = serde_json::from_str(body).ok()?;
         let waits = span.saturating_sub(limits::CALL_TIMEOUT);
-        // Before whoever made the call gives up: that the broker does not answer is to be noted.
+        // Shorter than the caller waits, so that a broker that does not answer is noted first.
         let span = span.saturating_sub(limits::BROKER_PATIENCE);
         match line.call(path, body, (waits, span)).await {
             Ok((status, answer)) if status.is_success() => Some(Ok(answer)),
@@ -282,7 +282,7 @@ pub(crate) fn lost(error: &reqwest::Error) -> TransportError {
     TransportError::Unavailable(what)
 }
 
-/// A refusal in our own words, or that of something between us and the server.
+/// A refusal of the server, or of a proxy before it.
 fn refusal(status: StatusCode, answer: &[u8]) -> TransportError {
     if let Ok(problem) = serde_json::from_slice::<Problem>(answer) {
         return problem.into();

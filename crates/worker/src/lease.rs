@@ -32,7 +32,7 @@ impl Lease {
         Instant::now() < *self.until.borrow()
     }
 
-    /// Whether an effect that starts now is surely still ours while its first bytes go out.
+    /// Whether an effect that starts now is surely still this session's while its first bytes go out.
     pub fn covers_a_send(&self) -> bool {
         Instant::now() + self.send_margin <= *self.until.borrow()
     }

@@ -24,7 +24,7 @@ impl Outage {
     /// A call was answered.
     pub fn over(&self) {
         if let Some(since) = self.since().take() {
-            // As loud as its beginning, so that whoever reads of one reads of both.
+            // At the level of its beginning, so that a log that has one has both.
             warn!(seconds = since.elapsed().as_secs(), "the server answers again");
         }
     }

@@ -4,8 +4,8 @@
 //! push → pending, put together into chunks → one batch at a time, repeated until it is answered → finish
 //! ```
 //!
-//! What is pending is bounded: whoever writes faster than the server takes waits for [`StepOutput::room`]. A server that does not
-//! answer holds nobody up for long; then output is lost, and a chunk says how much.
+//! What is pending is bounded: a task that writes faster than the server takes waits for [`StepOutput::room`]. A server
+//! that does not answer does not hold it up for long; then output is lost, and a chunk says how much.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -39,9 +39,9 @@ struct Pending {
     bytes: usize,
     /// Lost since the last chunk, for want of room.
     lost: usize,
-    /// Somebody has waited for room in vain; nobody does until there is some.
+    /// A writer has waited for room in vain; none waits until there is some.
     overrun: bool,
-    /// Nobody waits for room any more.
+    /// Writers do not wait for room any more.
     hurried: bool,
     closed: bool,
     kept: KeptOutput,
@@ -114,7 +114,7 @@ impl StepOutput {
         }
     }
 
-    /// Nobody waits for room from now on.
+    /// Writers do not wait for room from now on.
     pub fn hurry(&self) {
         self.state().hurried = true;
         self.room.notify_waiters();

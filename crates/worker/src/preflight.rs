@@ -10,6 +10,7 @@ use tracing::{info, warn};
 
 use crate::attempt::Slots;
 use crate::executors::command::Commands;
+use crate::workdirs::RunFolder;
 
 /// The check that failed, and why.
 type Failed = (PreflightCheck, String);
@@ -65,7 +66,7 @@ impl<T: Transport> Slots<T> {
             return Err(sandbox("this worker is about to leave".to_owned()));
         }
         let folder = commands.sandbox().work_folder().map_err(|error| workdir(error.to_string()))?;
-        self.session.workdirs.keep(offer.at, folder);
+        self.session.workdirs.keep(offer.at, RunFolder::new(folder));
         Ok(())
     }
 
@@ -74,8 +75,13 @@ impl<T: Transport> Slots<T> {
         if offer.credentials.is_empty() {
             return Ok(());
         }
-        let environment = self.enrolled.then(|| offer.environment.clone());
-        let secrets = commands.options().credentials.step(StepScope { tenant: offer.at.tenant, environment });
+        let credentials = &commands.options().credentials;
+        let environment = if self.enrolled {
+            Some(offer.environment.clone())
+        } else {
+            credentials.environment_for(&offer.environment)
+        };
+        let secrets = credentials.step(StepScope { tenant: offer.at.tenant, environment });
         let mut fetched = Ok(());
         for name in &offer.credentials {
             if let Err(error) = secrets.get(name).await {

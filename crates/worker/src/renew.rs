@@ -53,6 +53,11 @@ async fn heartbeats<T: Transport>(session: &Session<T>) {
             }
             Ok(_) => return session.gone.cancel(),
             Err(error) if error.is_session_gone() => return session.gone.cancel(),
+            // Its credential was revoked: what it holds is given to others, and is not its to go on with.
+            Err(error) if error.is_unauthorized() => {
+                warn!(%error, "the server does not accept this worker any more; its steps are stopped");
+                return session.gone.cancel();
+            }
             Err(error) => {
                 session.outage.met(&error);
                 said_draining = draining;
@@ -66,8 +71,8 @@ async fn heartbeats<T: Transport>(session: &Session<T>) {
 async fn watch_lease<T: Transport>(session: &Session<T>) {
     loop {
         session.lease.ran_out().await;
-        warn!(session = %session.id, "the lease ran out without a renewal; steps that must not run twice are stopped");
-        session.stop_unsafe();
+        warn!(session = %session.id, "the lease ran out without a renewal; commands, and tasks that must not run twice, are stopped");
+        session.stop_unleased();
         session.lease.renewed().await;
     }
 }

@@ -41,16 +41,18 @@ pub(crate) struct Session<T> {
     pub outage: Arc<Outage>,
     /// The directories of the runs that this worker has as a whole. They go with the session.
     pub workdirs: Workdirs,
-    held: Mutex<BTreeMap<AttemptRef, Held>>,
+    held: Mutex<BTreeMap<AttemptRef, HeldAttempt>>,
     /// Outcomes of effects that are being told. A task that is stopped meanwhile does not take them along.
     outcomes: Mutex<JoinSet<()>>,
     /// Why the server gives this worker nothing, as it last said.
     notice: Mutex<Option<String>>,
 }
 
-struct Held {
+struct HeldAttempt {
     token: CancellationToken,
     effect: EffectClass,
+    /// It runs a command in a sandbox, which can be killed for certain.
+    is_command: bool,
 }
 
 impl<T: Transport> Session<T> {
@@ -85,7 +87,8 @@ impl<T: Transport> Session<T> {
             return None;
         }
         let token = self.gone.child_token();
-        let entry = Held { token: token.clone(), effect: assignment.effect };
+        let is_command = assignment.command.is_some();
+        let entry = HeldAttempt { token: token.clone(), effect: assignment.effect, is_command };
         held.insert(assignment.at, entry);
         Some(token)
     }
@@ -108,16 +111,16 @@ impl<T: Transport> Session<T> {
         self.held().values().for_each(|held| held.token.cancel());
     }
 
-    /// The lease has run out and the server is silent. Somebody else may have begun the same steps: harmless where
-    /// a repeat is, so only unsafe ones stop.
-    pub fn stop_unsafe(&self) {
+    /// The lease has run out and the server is silent. Another worker may have begun the same steps. Commands stop, and so
+    /// do tasks that must not be repeated; a task whose repeat is harmless goes on.
+    pub fn stop_unleased(&self) {
         let mut held = self.held();
-        let stopping = held.values_mut().filter(|held| held.effect == EffectClass::Unsafe);
+        let stopping = held.values_mut().filter(|held| held.is_command || held.effect == EffectClass::Unsafe);
         stopping.for_each(|held| held.token.cancel());
     }
 
     /// The map is consistent after every statement that changes it, so a panic elsewhere cannot have broken it.
-    fn held(&self) -> MutexGuard<'_, BTreeMap<AttemptRef, Held>> {
+    fn held(&self) -> MutexGuard<'_, BTreeMap<AttemptRef, HeldAttempt>> {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -207,7 +210,7 @@ impl<T: Transport> Port for Session<T> {
         outcomes.spawn(async move {
             // Whatever has become of the session and the task: only this worker knows what happened.
             let answer = retry(&jitter, patience(), || transport.outcome(session, outcome.clone())).await;
-            // Nobody listens where the task was stopped meanwhile.
+            // Where the task was stopped meanwhile, the receiver is gone.
             let _ = told.send(answer);
         });
         drop(outcomes);

@@ -86,7 +86,7 @@ pub struct Worker<T> {
     outage: Arc<Outage>,
 }
 
-enum Ended {
+enum SessionEnd {
     /// The worker was told to stop, and has.
     Shutdown,
     /// An operator has taken it out of service; it has finished what it had.
@@ -149,8 +149,10 @@ impl<T: Transport> Worker<T> {
                 session.outcomes_told().await;
             });
             match ended {
-                Ended::Shutdown | Ended::Drained => break Ok(()),
-                Ended::Gone => warn!("the session is gone; what it held is stopped and reported, registering again"),
+                SessionEnd::Shutdown | SessionEnd::Drained => break Ok(()),
+                SessionEnd::Gone => {
+                    warn!("the session is gone; what it held is stopped and reported, registering again");
+                }
             }
         };
         join_until(&mut late_reports, Instant::now() + limits::FINAL_REPORTS).await;
@@ -192,7 +194,12 @@ impl<T: Transport> Worker<T> {
         }
     }
 
-    async fn serve(&self, session: &Arc<Session<T>>, working: &mut JoinSet<()>, shutdown: &CancellationToken) -> Ended {
+    async fn serve(
+        &self,
+        session: &Arc<Session<T>>,
+        working: &mut JoinSet<()>,
+        shutdown: &CancellationToken,
+    ) -> SessionEnd {
         let slots = Arc::new(Slots {
             session: Arc::clone(session),
             tasks: self.tasks.clone(),
@@ -208,18 +215,18 @@ impl<T: Transport> Worker<T> {
 
         let ended = tokio::select! {
             biased;
-            () = shutdown.cancelled() => Ended::Shutdown,
-            () = session.gone.cancelled() => Ended::Gone,
-            () = session.drained.cancelled() => Ended::Drained,
-            () = self.fill(&slots, working) => Ended::Gone,
+            () = shutdown.cancelled() => SessionEnd::Shutdown,
+            () = session.gone.cancelled() => SessionEnd::Gone,
+            () = session.drained.cancelled() => SessionEnd::Drained,
+            () = self.fill(&slots, working) => SessionEnd::Gone,
         };
         match ended {
-            Ended::Gone => {
+            SessionEnd::Gone => {
                 let cleaned_up = Instant::now() + self.options.stop_grace;
                 join_until(working, cleaned_up).await;
             }
-            Ended::Shutdown => self.drain(session, working).await,
-            Ended::Drained => {
+            SessionEnd::Shutdown => self.drain(session, working).await,
+            SessionEnd::Drained => {
                 info!(running = working.len(), "taken out of service: running steps finish, then this worker leaves");
                 session.draining.cancel();
                 tokio::select! {

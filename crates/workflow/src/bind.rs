@@ -156,7 +156,7 @@ impl Facts {
                 continue;
             }
             let output = match step.result() {
-                // Whoever answers a step could name any secret and have it sent to himself.
+                // Else a worker could name any secret in a step's output and have it sent to itself.
                 Some(output) if holds_reference(output) => {
                     let what = format!(
                         "the output of step `{}` holds a reference to a secret, which only files may",

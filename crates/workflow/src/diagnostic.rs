@@ -102,7 +102,7 @@ impl Diagnostic {
 pub struct Report {
     found: Vec<Diagnostic>,
     left_out: usize,
-    /// Where diagnostics go that nobody will see.
+    /// Where diagnostics beyond the limit go; they are not shown.
     spare: Option<Box<Diagnostic>>,
 }
 
@@ -245,13 +245,13 @@ impl std::error::Error for Diagnostics {}
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::node::Place;
+    use crate::node::LineColumn;
 
     #[test]
     fn a_diagnostic_shows_the_line_and_underlines_what_is_wrong() {
         let source = Source::new("deploy.yaml", "steps:\n  - id: a\n    timeot: 60s\n");
         let mut report = Report::default();
-        let span = Span { start: Place { line: 3, column: 5 }, end: Place { line: 3, column: 11 } };
+        let span = Span { start: LineColumn { line: 3, column: 5 }, end: LineColumn { line: 3, column: 11 } };
         report.error(Code::UnknownField, span, "a step has no field `timeot`").help("did you mean `timeout`?");
         let shown = render(&report.into_diagnostics()[0], &source, Style::default());
         insta::assert_snapshot!(shown, @r"

@@ -331,7 +331,7 @@ fn compare_secrets(before: Option<&Value>, after: &Value, field: &str, faults: &
     }
 }
 
-/// Whoever gives inputs must not smuggle in a reference that the workflow's author did not ask for.
+/// The caller who gives inputs must not smuggle in a reference that the workflow's author did not ask for.
 fn holds_reference(value: &Value) -> bool {
     match value {
         Value::Object(fields) => fields.iter().any(|(name, value)| name == SECRET || holds_reference(value)),

@@ -88,7 +88,7 @@ impl Checked {
         Err(Diagnostics { source: self.source.clone(), list: report.into_diagnostics() })
     }
 
-    /// Everything that whoever checks the file should know, and whether it can be applied.
+    /// All diagnostics for the person who checks the file, and whether it can be applied.
     pub fn remarks(&self) -> (Vec<Diagnostic>, bool) {
         let missing = self.check_runnable().err().map(|found| found.list).unwrap_or_default();
         let valid = missing.is_empty();

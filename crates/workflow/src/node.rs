@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use serde_json::Value as Json;
 
-/// A place in the text. Lines and columns count from 1, columns in characters.
+/// A position in the text. Lines and columns count from 1, columns in characters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, serde::Serialize)]
-pub struct Place {
+pub struct LineColumn {
     pub line: usize,
     pub column: usize,
 }
@@ -14,12 +14,12 @@ pub struct Place {
 /// From the first character to behind the last one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, serde::Serialize)]
 pub struct Span {
-    pub start: Place,
-    pub end: Place,
+    pub start: LineColumn,
+    pub end: LineColumn,
 }
 
 impl Span {
-    pub const FIRST: Self = Self { start: Place { line: 1, column: 1 }, end: Place { line: 1, column: 2 } };
+    pub const FIRST: Self = Self { start: LineColumn { line: 1, column: 1 }, end: LineColumn { line: 1, column: 2 } };
 }
 
 #[derive(Debug, Clone)]

@@ -1,7 +1,7 @@
 //! The text of a file, by place. A place is found in a few steps however long its line is: the characters are counted
 //! once, and the count is kept every few hundred bytes.
 
-use crate::node::{Place, Span};
+use crate::node::{LineColumn, Span};
 
 #[derive(Debug, Clone)]
 pub struct Source {
@@ -60,17 +60,17 @@ impl Source {
         self.text[*start..].lines().next().unwrap_or_default()
     }
 
-    fn offset(&self, place: Place) -> usize {
+    fn offset(&self, place: LineColumn) -> usize {
         let Some(start) = place.line.checked_sub(1).and_then(|index| self.lines.get(index)) else {
             return self.text.len();
         };
         self.byte_of(self.characters_before(*start) + place.column.saturating_sub(1))
     }
 
-    fn place(&self, offset: usize) -> Place {
+    fn place(&self, offset: usize) -> LineColumn {
         let line = self.lines.partition_point(|start| *start <= offset);
         let start = self.lines[line.saturating_sub(1)];
-        Place { line, column: self.characters_before(offset) - self.characters_before(start) + 1 }
+        LineColumn { line, column: self.characters_before(offset) - self.characters_before(start) + 1 }
     }
 
     /// The text of a span as it was written, quotes and all.
@@ -113,7 +113,7 @@ mod tests {
             let source = Source::new("x", text.clone());
             let (mut line, mut column) = (1, 1);
             for (at, character) in text.char_indices() {
-                let place = Place { line, column };
+                let place = LineColumn { line, column };
                 prop_assert_eq!(source.offset(place), at);
                 prop_assert_eq!(source.place(at), place);
                 (line, column) = if character == '\n' { (line + 1, 1) } else { (line, column + 1) };
@@ -124,9 +124,9 @@ mod tests {
     #[test]
     fn places_and_offsets_agree_over_lines_and_wide_characters() {
         let source = Source::new("x", "ä: 1\nbü: ${{ x }}\n");
-        let span = Span { start: Place { line: 2, column: 5 }, end: Place { line: 2, column: 13 } };
+        let span = Span { start: LineColumn { line: 2, column: 5 }, end: LineColumn { line: 2, column: 13 } };
         assert_eq!(source.slice(span), "${{ x }}");
-        assert_eq!(source.within(span, 4, 5).start, Place { line: 2, column: 9 });
+        assert_eq!(source.within(span, 4, 5).start, LineColumn { line: 2, column: 9 });
         assert_eq!(source.line(2), "bü: ${{ x }}");
         assert_eq!(source.line(9), "");
     }

@@ -74,7 +74,7 @@ pub struct Predicted {
     /// How many people would have to agree.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quorum: Option<u32>,
-    /// Of which groups they are; everybody with the role where there is none.
+    /// Of which groups they are; every person with the role where there is none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub approvers: Vec<String>,
     /// The rules look at the run, or at what the step is given: then the answer may be another one.

@@ -8,7 +8,7 @@ use saphyr_parser::{Event, Parser, ScalarStyle};
 
 use crate::diagnostic::{Code, Report};
 use crate::limits::{DEPTH_MAX, EXPANDED_BYTES_MAX, NODES_MAX, SOURCE_BYTES_MAX};
-use crate::node::{Key, Node, Place, Span, Value};
+use crate::node::{Key, LineColumn, Node, Span, Value};
 use crate::source::Source;
 
 /// The document, or nothing where the report says why.
@@ -33,8 +33,8 @@ pub fn parse(source: &Source, report: &mut Report) -> Option<Node> {
                 }
             }
             Err(error) => {
-                let at = Place { line: error.marker().line().max(1), column: error.marker().col() + 1 };
-                let span = Span { start: at, end: Place { column: at.column + 1, ..at } };
+                let at = LineColumn { line: error.marker().line().max(1), column: error.marker().col() + 1 };
+                let span = Span { start: at, end: LineColumn { column: at.column + 1, ..at } };
                 report.error(Code::Syntax, span, format!("this is not YAML: {}", error.info()));
                 return None;
             }
@@ -49,7 +49,7 @@ pub fn parse(source: &Source, report: &mut Report) -> Option<Node> {
 }
 
 fn place_of(span: saphyr_parser::Span) -> Span {
-    let place = |marker: saphyr_parser::Marker| Place { line: marker.line().max(1), column: marker.col() + 1 };
+    let place = |marker: saphyr_parser::Marker| LineColumn { line: marker.line().max(1), column: marker.col() + 1 };
     Span { start: place(span.start), end: place(span.end) }
 }
 

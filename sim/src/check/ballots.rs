@@ -1,4 +1,4 @@
-//! Approvals as their events tell them: nothing is approved but by enough different people who may.
+//! Approvals as their events tell them: nothing is approved but by enough different people who may vote.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use interlock_core::run::approval::Purpose;
 use interlock_core::run::event::Event;
 use interlock_core::state::ApprovalState;
 
-/// Whoever starts the runs, and so may not decide on them.
+/// The person who starts the runs, and so may not decide on them.
 pub const STARTER: &str = "starter";
 
 #[derive(Debug, Clone, Default)]
@@ -91,7 +91,7 @@ impl Ballots {
         of_step.max_by_key(|(_, ballot)| ballot.number).map(|(approval, _)| *approval)
     }
 
-    /// Whether anybody has been asked about the step.
+    /// Whether there is an approval about the step.
     pub fn is_asked(&self, step: u32) -> bool {
         self.0.values().any(|ballot| ballot.step == step)
     }

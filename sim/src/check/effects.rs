@@ -6,7 +6,7 @@ use interlock_core::state::{StepKind, StepState};
 use interlock_core::work::AttemptRef;
 use serde_json::Value;
 
-use crate::books::Word;
+use crate::books::ReportKind;
 use crate::given::is_marked;
 use crate::plans::Behaviour;
 use crate::sim::Sim;
@@ -40,7 +40,7 @@ pub fn check(sim: &Sim, run: &Run) -> Result<(), String> {
         };
         if output["resolved"] == true {
             let at = AttemptRef { tenant: run.tenant, run: run.id, position: position as u32, attempt: step.attempt };
-            if sim.books(|books| books.reports.get(&at) == Some(&Word::Completed)) {
+            if sim.books(|books| books.reports.get(&at) == Some(&ReportKind::Completed)) {
                 return Err(wrong(format!(
                     "P1: its report was acknowledged, and what a person said stands there: {output}"
                 )));

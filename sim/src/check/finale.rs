@@ -128,7 +128,7 @@ fn continued(runs: &[Run]) -> Result<(), String> {
     Ok(())
 }
 
-/// Nobody decides on a run that continues one which they started or resumed.
+/// No person decides on a run that continues one which they started or resumed.
 async fn chains(sim: &Sim, runs: &[Run]) -> Result<(), String> {
     let by_id: BTreeMap<RunId, &Run> = runs.iter().map(|run| (run.id, run)).collect();
     for run in runs.iter().filter(|run| run.header.lineage.is_some()) {

@@ -13,7 +13,7 @@ use interlock_core::time::{Millis, Timestamp};
 use interlock_store::EventRecord;
 
 use super::ballots::Ballots;
-use crate::books::Word;
+use crate::books::ReportKind;
 
 /// Where a step stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -45,7 +45,7 @@ pub struct RunModel {
     pub seq: u64,
     pub ended: Option<RunState>,
     /// What workers' reports have become.
-    pub recorded: BTreeSet<(u32, u32, Word)>,
+    pub recorded: BTreeSet<(u32, u32, ReportKind)>,
     /// Signals that woke a task.
     pub signals: Vec<SignalId>,
     /// How many signals its waits have used up, by type and key.
@@ -131,7 +131,7 @@ impl RunModel {
                 return self.waits(run, *step);
             }
             Event::StepInDoubt { step, attempt, .. } => {
-                self.recorded.insert((*step, *attempt, Word::Failed));
+                self.recorded.insert((*step, *attempt, ReportKind::Failed));
                 self.step_mut(*step).charged += 1;
                 return self.leave(*step, Stage::Doubt, |stage| stage == Stage::Running(*attempt));
             }
@@ -256,7 +256,7 @@ impl RunModel {
 
     fn succeeded(&mut self, run: &Run, step: u32, attempt: u32) -> Result<(), String> {
         let kind = run.spec(step).kind();
-        self.recorded.insert((step, attempt, Word::Completed));
+        self.recorded.insert((step, attempt, ReportKind::Completed));
         if run.header.lineage.is_some() && attempt == 0 && self.step(step as usize).stage == Stage::Idle {
             self.step_mut(step).inherited = true;
         }
@@ -279,7 +279,7 @@ impl RunModel {
 
     /// The error of a simulated attempt names it: an error of another one was let in.
     fn ended_by(&mut self, step: u32, attempt: u32, message: &str) -> Result<(), String> {
-        self.recorded.insert((step, attempt, Word::Failed));
+        self.recorded.insert((step, attempt, ReportKind::Failed));
         match message.strip_prefix("attempt ") {
             Some(by) if by != attempt.to_string() => Err(format!("P2: tells of attempt {by}")),
             _ => Ok(()),
@@ -339,9 +339,7 @@ impl RunModel {
                 self.reruns.remove(&step);
                 let known = self.step_mut(step);
                 (known.iteration, known.charged, known.inherited) = (known.iteration + 1, 0, false);
-                self.leave(step, Stage::Idle, |stage| {
-                    !matches!(stage, Stage::Running(_) | Stage::Waiting | Stage::Doubt)
-                })
+                self.leave(step, Stage::Idle, |stage| !matches!(stage, Stage::Running(_) | Stage::Doubt))
             }
             _ if why.starts_with("resolved") => self.leave(step, Stage::Idle, |stage| stage == Stage::Doubt),
             _ => Err("has a cause that nobody knows".into()),
@@ -357,7 +355,7 @@ impl RunModel {
     fn waits(&mut self, run: &Run, step: u32) -> Result<(), String> {
         let known = self.step(step as usize);
         if let Stage::Running(attempt) = known.stage {
-            self.recorded.insert((step, attempt, Word::Waiting));
+            self.recorded.insert((step, attempt, ReportKind::Waiting));
         }
         let is_wait = run.spec(step).kind() == StepKind::Wait;
         self.leave(step, Stage::Waiting, |stage| match stage {

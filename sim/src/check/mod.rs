@@ -54,7 +54,7 @@ pub struct Ledger {
     watched: BTreeMap<TenantId, u64>,
     /// The last event of each run that the watcher has seen.
     watched_runs: BTreeMap<(TenantId, RunId), u64>,
-    /// Claims of dead workers, and since when nobody has taken them.
+    /// Claims of dead workers, and since when no worker has taken them.
     orphans: BTreeMap<AttemptRef, Instant>,
     /// Signals whose wait is open, and since when.
     unheard: BTreeMap<(TenantId, RunId, SignalId), Instant>,

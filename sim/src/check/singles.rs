@@ -1,4 +1,4 @@
-//! What there is one run for: a subject, while it lives, and an occasion, for ever.
+//! One active run for a subject at a time, and one run ever for an occasion: a slot, a delivery, a signal.
 
 use std::collections::BTreeMap;
 

@@ -1,5 +1,5 @@
-//! Runs of a subject take their turns in the order in which they were asked for: nobody gets it while somebody who came
-//! earlier waits for it. What counts as earlier is the run's id, which begins with the instant of its start.
+//! Runs of a subject take their turns in the order in which they were asked for: no run gets the subject while an
+//! earlier one waits for it. What counts as earlier is the run's id, which begins with the instant of its start.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,7 +13,7 @@ use crate::sim::Sim;
 
 /// A place in the tenant's feed. What several servers commit stands there by their clocks.
 #[derive(Clone, Copy, Default)]
-struct Place {
+struct FeedPosition {
     cursor: u64,
     at: Timestamp,
 }
@@ -21,16 +21,16 @@ struct Place {
 /// A run of some subject.
 #[derive(Default)]
 struct Turn {
-    made: Place,
+    made: FeedPosition,
     /// When it got the subject.
-    got: Option<Place>,
+    got: Option<FeedPosition>,
     waited: bool,
 }
 
 impl Turn {
     /// Whether it stood in the queue at this place of the feed, whichever of two clocks was ahead.
-    fn waits_at(&self, place: Place, skew: Millis) -> bool {
-        let before = |first: Place, then: Place| first.cursor < then.cursor && first.at + skew <= then.at;
+    fn waits_at(&self, place: FeedPosition, skew: Millis) -> bool {
+        let before = |first: FeedPosition, then: FeedPosition| first.cursor < then.cursor && first.at + skew <= then.at;
         self.waited && before(self.made, place) && self.got.is_some_and(|got| before(place, got))
     }
 }
@@ -49,7 +49,7 @@ pub async fn check(sim: &Sim, tenant: TenantId, runs: &[RunSummary]) -> Result<(
             cursor = record.cursor;
             if subjects.contains_key(&record.run) {
                 let event: Event = record.event.decode().map_err(|error| format!("an event is no event: {error}"))?;
-                turns.entry(record.run).or_default().take(&event, Place { cursor, at: record.at });
+                turns.entry(record.run).or_default().take(&event, FeedPosition { cursor, at: record.at });
             }
         }
     }
@@ -72,7 +72,7 @@ pub async fn check(sim: &Sim, tenant: TenantId, runs: &[RunSummary]) -> Result<(
 }
 
 impl Turn {
-    fn take(&mut self, event: &Event, place: Place) {
+    fn take(&mut self, event: &Event, place: FeedPosition) {
         match event {
             Event::RunCreated { .. } => self.made = place,
             Event::StepReady { why, .. } if why == "subject_free" => (self.got, self.waited) = (Some(place), true),

@@ -14,7 +14,7 @@ use interlock_store::TenantEvent;
 use serde_json::Value;
 use tokio::time::sleep;
 
-use super::receivers::{Arrived, Manner, Receiver};
+use super::receivers::{ArrivedEvent, EndpointManner, Receiver};
 use crate::network::{Caller, PATIENCE};
 use crate::sim::ALL;
 use crate::sim::Sim;
@@ -43,12 +43,12 @@ async fn wanted(sim: &Sim, receiver: &Receiver) -> Result<Vec<TenantEvent>, Stri
     }
 }
 
-fn arrived(sim: &Sim, receiver: &Receiver) -> Vec<Arrived> {
+fn arrived(sim: &Sim, receiver: &Receiver) -> Vec<ArrivedEvent> {
     sim.books(|books| books.arrived.get(&(receiver.tenant, receiver.id)).cloned()).unwrap_or_default()
 }
 
 async fn first_missing(sim: &Sim, receiver: &Receiver, until: Timestamp) -> Result<Option<TenantEvent>, String> {
-    let arrived: BTreeSet<Arrived> = arrived(sim, receiver).into_iter().collect();
+    let arrived: BTreeSet<ArrivedEvent> = arrived(sim, receiver).into_iter().collect();
     let wanted = wanted(sim, receiver).await?;
     Ok(wanted.into_iter().find(|event| event.at <= until && !arrived.contains(&(event.run, event.seq))))
 }
@@ -65,7 +65,7 @@ pub async fn come_back(caller: &Caller) -> Result<(), String> {
     if bounded {
         let until = sim.hosts.now();
         sleep(HELD_UP_MAX).await;
-        for receiver in sim.triggers().receivers.iter().filter(|receiver| receiver.manner == Manner::Takes) {
+        for receiver in sim.triggers().receivers.iter().filter(|receiver| receiver.manner == EndpointManner::Takes) {
             if let Some(event) = first_missing(sim, receiver, until).await? {
                 let (run, seq, url) = (event.run, event.seq, &receiver.url);
                 return Err(format!("webhooks: {url} takes everything and waits for event {seq} of {run}"));
@@ -141,7 +141,7 @@ pub async fn is_settled(sim: &Sim) -> Result<bool, String> {
     Ok(next.is_none())
 }
 
-/// Every event has reached whoever wants it, and those of one run in their order.
+/// Every event has reached each endpoint that wants it, and those of one run in their order.
 pub async fn check(sim: &Sim) -> Result<(), String> {
     for receiver in &sim.triggers().receivers {
         if let Some(event) = first_missing(sim, receiver, Timestamp(i64::MAX)).await? {
@@ -149,7 +149,7 @@ pub async fn check(sim: &Sim) -> Result<(), String> {
             return Err(format!("webhooks: event {seq} of {run} has never reached {url}"));
         }
         // What was given up and sent again comes behind what was not.
-        if receiver.manner == Manner::Leaves {
+        if receiver.manner == EndpointManner::Leaves {
             continue;
         }
         let mut last: BTreeMap<RunId, u64> = BTreeMap::new();

@@ -26,7 +26,7 @@ use crate::sim::Sim;
 use crate::trace::say;
 
 /// A schedule of a tenant.
-pub struct Scheduled {
+pub struct ScheduleModel {
     pub tenant: TenantId,
     pub id: ScheduleId,
     pub name: String,
@@ -37,17 +37,19 @@ pub struct Scheduled {
 }
 
 /// The instant behind the last slot: 9:48 of the day on which the simulated clocks start, at 9:46:40.
-const OVER: Timestamp = Timestamp(EPOCH.0 + 80_000);
+const SLOTS_END: Timestamp = Timestamp(EPOCH.0 + 80_000);
 
-impl Scheduled {
+impl ScheduleModel {
     /// Every slot after an instant, by a simpler reckoning than the engine's.
     fn slots_after(&self, after: Timestamp) -> impl Iterator<Item = Timestamp> {
         let every = self.every_s as i64;
         let first = after.0 / 1_000 + 1;
-        (first..OVER.0 / 1_000).filter(move |second| second % 60 % every == 0).map(|second| Timestamp(second * 1_000))
+        (first..SLOTS_END.0 / 1_000)
+            .filter(move |second| second % 60 % every == 0)
+            .map(|second| Timestamp(second * 1_000))
     }
 
-    /// Whether the run is one of its slots', and not one that somebody asked for.
+    /// Whether the run is one of its slots', and not one that was triggered by hand.
     fn is_of_slot(&self, run: &RunSummary) -> bool {
         let by_hand = run.trigger_ref.as_deref().is_some_and(|reference| reference.contains(":now:"));
         run.trigger_type == "schedule" && run.workflow == format!("by-{}", self.name) && !by_hand
@@ -55,10 +57,10 @@ impl Scheduled {
 }
 
 /// The schedule that its file has made.
-pub async fn made(engine: &Engine, tenant: TenantId, cadence: &Cadence) -> Result<Scheduled, String> {
+pub async fn made(engine: &Engine, tenant: TenantId, cadence: &Cadence) -> Result<ScheduleModel, String> {
     let row = engine.schedules().get(tenant, &cadence.name).await.map_err(|error| error.to_string())?;
     let Cadence { name, every_s, overlap, restless, .. } = cadence;
-    Ok(Scheduled {
+    Ok(ScheduleModel {
         tenant,
         id: row.id,
         name: name.clone(),
@@ -77,7 +79,7 @@ enum ScheduleVerb {
 }
 
 /// Carries a verb out; answers whether the engine has.
-async fn direct(caller: &Caller, schedule: &Scheduled, verb: ScheduleVerb) -> bool {
+async fn direct(caller: &Caller, schedule: &ScheduleModel, verb: ScheduleVerb) -> bool {
     let (tenant, id) = (schedule.tenant, schedule.id.to_string());
     let answer = caller
         .call(PATIENCE, move |engine| {
@@ -110,10 +112,10 @@ async fn direct(caller: &Caller, schedule: &Scheduled, verb: ScheduleVerb) -> bo
     }
 }
 
-/// Somebody pauses, resumes and triggers what they may.
+/// A person pauses, resumes and triggers the schedules that allow it.
 pub async fn meddle(caller: Caller) {
     let Caller { sim, dice, .. } = &caller;
-    let restless: Vec<&Scheduled> = sim.triggers().schedules.iter().filter(|schedule| schedule.restless).collect();
+    let restless: Vec<&ScheduleModel> = sim.triggers().schedules.iter().filter(|schedule| schedule.restless).collect();
     while !sim.is_calm() {
         sleep(dice.millis(1_000..=6_000)).await;
         let verb = match dice.between(0..=2) {
@@ -121,7 +123,7 @@ pub async fn meddle(caller: Caller) {
             1 => ScheduleVerb::Resume,
             _ => ScheduleVerb::Trigger(sim.next_nonce()),
         };
-        let schedule: &Scheduled = dice.pick::<&Scheduled>(&restless);
+        let schedule: &ScheduleModel = dice.pick::<&ScheduleModel>(&restless);
         direct(&caller, schedule, verb).await;
     }
 }
@@ -147,14 +149,14 @@ pub async fn settle(caller: &Caller, seen: &Arc<Doubts>) -> Result<(), String> {
     Ok(())
 }
 
-async fn is_done(sim: &Sim, schedule: &Scheduled) -> Result<bool, String> {
+async fn is_done(sim: &Sim, schedule: &ScheduleModel) -> Result<bool, String> {
     let row = row_of(sim, schedule).await?;
     let queued = sim.database().queued_slots(schedule.tenant, schedule.id, 1).await;
     let queued = queued.map_err(|error| error.to_string())?;
-    Ok(queued.is_empty() && row.next_at.is_none_or(|next| next > OVER + Millis::from_hours(1)))
+    Ok(queued.is_empty() && row.next_at.is_none_or(|next| next > SLOTS_END + Millis::from_hours(1)))
 }
 
-async fn row_of(sim: &Sim, schedule: &Scheduled) -> Result<ScheduleRow, String> {
+async fn row_of(sim: &Sim, schedule: &ScheduleModel) -> Result<ScheduleRow, String> {
     let row = sim.database().schedule(schedule.tenant, schedule.id).await.map_err(|error| error.to_string())?;
     row.ok_or_else(|| format!("P1: {} is gone", schedule.name))
 }
@@ -204,7 +206,7 @@ pub async fn check(sim: &Sim) -> Result<(), String> {
     Ok(())
 }
 
-async fn lawful(sim: &Sim, schedule: &Scheduled, slot: &SlotRow) -> Result<(), String> {
+async fn lawful(sim: &Sim, schedule: &ScheduleModel, slot: &SlotRow) -> Result<(), String> {
     if slot.at < slot.slot_at {
         return Err("was dealt with before its time".into());
     }

@@ -26,7 +26,7 @@ use crate::doubts::Doubts;
 use crate::host::equipped;
 use crate::network::Caller;
 use crate::sim::Sim;
-use clock::Scheduled;
+use clock::ScheduleModel;
 use receivers::Receiver;
 use senders::Address;
 
@@ -35,7 +35,7 @@ pub struct Triggers {
     /// Thrown for everything that is about them, so that the rest of a world stays as it is.
     pub dice: Dice,
     pub plans: Vec<Arc<EncodedPlan>>,
-    pub schedules: Vec<Scheduled>,
+    pub schedules: Vec<ScheduleModel>,
     pub addresses: Vec<Address>,
     pub receivers: Vec<Receiver>,
     /// The workflows that take a delivery, and those that take a signal.
@@ -43,7 +43,7 @@ pub struct Triggers {
     pub on_signal: Vec<String>,
 }
 
-/// The longest that something waits which nobody deals with: a delivery whose server died, a message that was refused.
+/// The longest that a delivery whose server died, or a message that was refused, waits for its next try.
 const JUMP: Millis = Millis::from_mins(11);
 /// So often the clock is set forward until nothing is left to do.
 const JUMPS_MAX: usize = 12;
@@ -134,7 +134,7 @@ pub fn occasion(run: &RunSummary) -> Option<String> {
 }
 
 /// After the faults: waits until every slot, delivery and message has been dealt with. What waits for minutes is due at
-/// once when the clock is set forward, which hurts nobody while no run is live.
+/// once when the clock is set forward, which does no harm while no run is live.
 ///
 /// `follow` looks at what has happened, before the clock hides how long it took.
 pub async fn settle(

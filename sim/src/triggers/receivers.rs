@@ -12,7 +12,7 @@ use interlock_engine::Engine;
 use interlock_engine::audit::Actor;
 use interlock_engine::webhooks::outbound::NewOutbound;
 use interlock_outbound::header::{HeaderMap, HeaderValue, RETRY_AFTER};
-use interlock_outbound::{Answer, Call, Exchange, Exchanged, OutboundError, StatusCode};
+use interlock_outbound::{Call, Exchange, Exchanged, HttpResponse, OutboundError, StatusCode};
 use serde_json::Value;
 use tokio::time::sleep;
 
@@ -22,7 +22,7 @@ use crate::swarm::Fault;
 
 /// How an endpoint treats messages while the storm lasts. Afterwards each takes everything.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Manner {
+pub enum EndpointManner {
     Takes,
     /// It refuses now and then, wants to be left alone, or takes a message and its answer is lost.
     Moody,
@@ -39,22 +39,22 @@ pub struct Receiver {
     pub url: String,
     /// The events it wants; all where there is none.
     events: Option<&'static str>,
-    pub manner: Manner,
+    pub manner: EndpointManner,
     key: Vec<u8>,
     pub is_back: AtomicBool,
 }
 
 /// An event that an endpoint has taken.
-pub type Arrived = (RunId, u64);
+pub type ArrivedEvent = (RunId, u64);
 
 /// One that takes everything, and others.
 pub async fn make(engine: &Engine, tenant: TenantId, dice: &Dice) -> Result<Vec<Receiver>, String> {
     let mut made = Vec::new();
     for number in 0..dice.between(2..=3) {
         let manner = if number == 0 {
-            Manner::Takes
+            EndpointManner::Takes
         } else {
-            *dice.pick(&[Manner::Moody, Manner::Refuses, Manner::Hangs, Manner::Leaves])
+            *dice.pick(&[EndpointManner::Moody, EndpointManner::Refuses, EndpointManner::Hangs, EndpointManner::Leaves])
         };
         let events = *dice.pick(&[None, Some("session.*"), Some("execution.step.*")]);
         let url = format!("https://{number}.{tenant}.example.org/");
@@ -75,8 +75,8 @@ impl Receiver {
         self.events.is_none_or(|pattern| event.starts_with(pattern.trim_end_matches('*')))
     }
 
-    fn manner(&self) -> Manner {
-        if self.is_back.load(Ordering::Relaxed) { Manner::Takes } else { self.manner }
+    fn manner(&self) -> EndpointManner {
+        if self.is_back.load(Ordering::Relaxed) { EndpointManner::Takes } else { self.manner }
     }
 }
 
@@ -93,23 +93,23 @@ impl Exchange for Wire {
 }
 
 impl Wire {
-    async fn receive(&self, call: Call) -> Result<Answer, OutboundError> {
+    async fn receive(&self, call: Call) -> Result<HttpResponse, OutboundError> {
         let (sim, dice) = (&self.sim, &self.dice);
         let world = sim.archive.restores();
         let Some(receiver) = sim.triggers().receivers.iter().find(|receiver| receiver.url == call.url) else {
-            sim.broken(format!("a call goes to {}, which nobody has named", call.url));
+            sim.broken(format!("a call goes to {}, which is no endpoint", call.url));
             return Err(OutboundError::Failed("no such host".into()));
         };
         sleep(dice.millis(0..=40)).await;
         let status = match receiver.manner() {
-            Manner::Hangs => {
+            EndpointManner::Hangs => {
                 sim.tally.count("endpoints hung");
                 return std::future::pending().await;
             }
-            Manner::Refuses => StatusCode::INTERNAL_SERVER_ERROR,
-            Manner::Leaves if dice.one_in(4) => StatusCode::GONE,
-            Manner::Takes | Manner::Leaves => StatusCode::OK,
-            Manner::Moody => {
+            EndpointManner::Refuses => StatusCode::INTERNAL_SERVER_ERROR,
+            EndpointManner::Leaves if dice.one_in(4) => StatusCode::GONE,
+            EndpointManner::Takes | EndpointManner::Leaves => StatusCode::OK,
+            EndpointManner::Moody => {
                 *dice.pick(&[StatusCode::OK, StatusCode::OK, StatusCode::TOO_MANY_REQUESTS, StatusCode::BAD_GATEWAY])
             }
         };
@@ -121,7 +121,7 @@ impl Wire {
         } else {
             sim.tally.count("webhooks refused");
         }
-        if receiver.manner() == Manner::Moody && sim.fires(Fault::DeliveryTrouble, dice) {
+        if receiver.manner() == EndpointManner::Moody && sim.fires(Fault::DeliveryTrouble, dice) {
             return Err(OutboundError::Failed("the connection broke".into()));
         }
         let mut headers = HeaderMap::new();
@@ -129,7 +129,7 @@ impl Wire {
             headers.insert(RETRY_AFTER, HeaderValue::from_static("20"));
         }
         let url = call.url.parse().map_err(|_| OutboundError::InvalidUrl(call.url.clone()))?;
-        Ok(Answer { status, headers, body: Vec::new(), url })
+        Ok(HttpResponse { status, headers, body: Vec::new(), url })
     }
 }
 
@@ -137,7 +137,7 @@ fn take(sim: &Sim, receiver: &Receiver, call: &Call) {
     let text = |name: &str| call.headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default().to_owned();
     let names = [standard::ID, standard::TIMESTAMP, standard::SIGNATURE];
     let headers: BTreeMap<String, String> = names.into_iter().map(|name| (name.to_owned(), text(name))).collect();
-    // Whatever its clock has done meanwhile: it was signed by whoever has the secret.
+    // Verified at the time of the signature, whatever the clock has done meanwhile.
     let signed_at = Timestamp(text(standard::TIMESTAMP).parse::<i64>().unwrap_or_default() * 1_000);
     if let Err(error) = standard::verify(&[&receiver.key], &headers, &call.body, signed_at) {
         return sim.broken(format!("webhooks: {} cannot verify a message: {error}", receiver.url));

@@ -15,7 +15,7 @@ use interlock_engine::audit::Actor;
 use interlock_engine::commands::announce::{Announced, Origin};
 use interlock_engine::commands::signal::{SignalRequest, Signaled};
 use interlock_engine::webhooks::inbound::NewInbound;
-use interlock_engine::webhooks::receive::{Answer, InboundRequest, ReceiveError};
+use interlock_engine::webhooks::receive::{InboundRequest, ReceiveError, WebhookAnswer};
 use interlock_engine::webhooks::{SkippedRun, StartedRun};
 use interlock_engine::{Engine, EngineError};
 use interlock_store::DeliveryRef;
@@ -105,7 +105,7 @@ fn request(message: &OutsideMessage, endpoint: InboundId, body: &str, now: Times
 }
 
 /// What a sender hears.
-enum Heard {
+enum SendResult {
     Taken(Outcome),
     /// The id was used for another body.
     Mismatch,
@@ -121,7 +121,7 @@ struct Outcome {
     signal: Option<SignalId>,
 }
 
-async fn send(caller: &Caller, message: &OutsideMessage, body: &str) -> Result<Heard, CallError> {
+async fn send(caller: &Caller, message: &OutsideMessage, body: &str) -> Result<SendResult, CallError> {
     let Some(endpoint) = message.address else { return announce(caller, message, body).await };
     let request = request(message, endpoint, body, caller.sim.hosts.now());
     caller
@@ -129,16 +129,16 @@ async fn send(caller: &Caller, message: &OutsideMessage, body: &str) -> Result<H
             let request = request.clone();
             async move {
                 match engine.webhooks().receive(request).await {
-                    Ok(received) => Ok(Heard::Taken(match received.answer {
-                        Answer::Done(outcome) | Answer::Replayed(outcome) => {
+                    Ok(received) => Ok(SendResult::Taken(match received.answer {
+                        WebhookAnswer::Done(outcome) | WebhookAnswer::Replayed(outcome) => {
                             Outcome { runs: outcome.runs, skipped: outcome.skipped, signal: None }
                         }
                         _ => Outcome::default(),
                     })),
-                    Err(ReceiveError::Mismatch) => Ok(Heard::Mismatch),
-                    Err(ReceiveError::Failed(why)) => Ok(Heard::Later(why)),
+                    Err(ReceiveError::Mismatch) => Ok(SendResult::Mismatch),
+                    Err(ReceiveError::Failed(why)) => Ok(SendResult::Later(why)),
                     // The clock was set while it was on its way.
-                    Err(ReceiveError::Signature(error)) => Ok(Heard::Later(error.to_string())),
+                    Err(ReceiveError::Signature(error)) => Ok(SendResult::Later(error.to_string())),
                     Err(ReceiveError::Engine(error)) => Err(error),
                     Err(error) => Err(EngineError::Store(error.to_string())),
                 }
@@ -147,7 +147,7 @@ async fn send(caller: &Caller, message: &OutsideMessage, body: &str) -> Result<H
         .await
 }
 
-async fn announce(caller: &Caller, message: &OutsideMessage, body: &str) -> Result<Heard, CallError> {
+async fn announce(caller: &Caller, message: &OutsideMessage, body: &str) -> Result<SendResult, CallError> {
     let request = SignalRequest {
         tenant: message.tenant,
         signal_type: ALARM.into(),
@@ -168,7 +168,7 @@ async fn announce(caller: &Caller, message: &OutsideMessage, body: &str) -> Resu
                     Signaled::Stored(id) => Some(id),
                     Signaled::Duplicate => None,
                 };
-                Ok(Heard::Taken(Outcome { runs, skipped, signal }))
+                Ok(SendResult::Taken(Outcome { runs, skipped, signal }))
             }
         })
         .await
@@ -199,8 +199,8 @@ async fn act(caller: &Caller, message: &OutsideMessage, counted: &'static str) {
     if message.address.is_some() && dice.one_in(4) {
         let other = json_of(&json!({ "order": message.id, "other": true })).as_str().to_owned();
         match send(caller, message, &other).await {
-            Ok(Heard::Mismatch) => sim.tally.count("delivery id used for another body"),
-            Ok(Heard::Taken(_)) if sim.archive.restores() == world => {
+            Ok(SendResult::Mismatch) => sim.tally.count("delivery id used for another body"),
+            Ok(SendResult::Taken(_)) if sim.archive.restores() == world => {
                 sim.broken(format!("P1: another body was taken under the id {}", message.id));
             }
             _ => {}
@@ -212,16 +212,16 @@ async fn send_until_taken(caller: &Caller, message: &OutsideMessage, body: &str)
     let Caller { sim, dice, .. } = caller;
     for _ in 0..TRIES {
         match send(caller, message, body).await {
-            Ok(Heard::Taken(outcome)) => {
+            Ok(SendResult::Taken(outcome)) => {
                 say!(sim, "sender", "{} is taken: {outcome:?}", message.id);
                 note(sim, message, outcome);
                 return true;
             }
-            Ok(Heard::Mismatch) => {
+            Ok(SendResult::Mismatch) => {
                 sim.broken(format!("P1: {} is refused as another body than before", message.id));
                 return false;
             }
-            Ok(Heard::Later(why)) => say!(sim, "sender", "{}: {why}", message.id),
+            Ok(SendResult::Later(why)) => say!(sim, "sender", "{}: {why}", message.id),
             Err(error) if error.is_transient() => {}
             Err(error) => {
                 sim.broken(format!("{} is refused: {error}", message.id));

@@ -18,9 +18,9 @@ use serde_json::Value;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
-use super::attempt::{self, Doing, Handed};
-use super::effect::{self, Answered};
-use super::{Ended, Worker};
+use super::attempt::{self, AttemptWork, HandedStep};
+use super::effect::{self, EffectReply};
+use super::{LifeEnd, Worker};
 use crate::host::LEASE;
 use crate::network::{CallError, Caller, PATIENCE};
 use crate::sink::Fate;
@@ -34,11 +34,11 @@ struct Process {
     worker: Arc<Worker>,
     sessions: Mutex<u64>,
     /// What it was given: tasks see only some of it.
-    handed: Mutex<BTreeMap<AttemptRef, Handed>>,
+    handed: Mutex<BTreeMap<AttemptRef, HandedStep>>,
 }
 
 /// Lives until it is shut down in good order; a crash drops it.
-pub(super) async fn live(worker: &Arc<Worker>) -> Ended {
+pub(super) async fn live(worker: &Arc<Worker>) -> LifeEnd {
     let Caller { sim, dice, .. } = &worker.caller;
     let process = Process { worker: Arc::clone(worker), sessions: Mutex::default(), handed: Mutex::default() };
     let process = Arc::new(process);
@@ -72,9 +72,9 @@ pub(super) async fn live(worker: &Arc<Worker>) -> Ended {
             if let Err(refused) = ended {
                 sim.broken(format!("a worker was not registered: {refused}"));
             }
-            Ended::Shutdown
+            LifeEnd::Shutdown
         }
-        () = shut_down => Ended::Shutdown,
+        () = shut_down => LifeEnd::Shutdown,
     }
 }
 
@@ -110,12 +110,12 @@ async fn perform(process: Arc<Process>, context: interlock_worker::TaskContext) 
     };
     let assignment = &handed.assignment;
     let behaviour = match attempt::begin(worker, assignment).await {
-        Doing::Asks(ReportedOutcome::Waiting { signal, key, timeout, outbound }) => {
+        AttemptWork::Asks(ReportedOutcome::Waiting { signal, key, timeout, outbound }) => {
             let timeout = timeout.map(interlock_core::time::Millis::as_duration);
             return Ok(Flow::Wait(WaitFor { signal, key, timeout, outbound }));
         }
-        Doing::Asks(_) => return Err(TaskError::terminal("SIMULATED", "it can only wait")),
-        Doing::Acts(behaviour) => behaviour,
+        AttemptWork::Asks(_) => return Err(TaskError::terminal("SIMULATED", "it can only wait")),
+        AttemptWork::Acts(behaviour) => behaviour,
     };
     let mut keys = Vec::new();
     for number in 0..behaviour.effects {
@@ -123,11 +123,11 @@ async fn perform(process: Arc<Process>, context: interlock_worker::TaskContext) 
         let effect = context.effect(&template, behaviour.class, &request, |key| async {
             // The lease was looked at right before this: no time may pass before it is sent.
             match effect::send(worker, assignment, number, key).await {
-                Answered { fate: Fate::Done, key } => Ok(effect::response(&key)),
-                Answered { fate: Fate::Refused, .. } => {
+                EffectReply { fate: Fate::Done, key } => Ok(effect::response(&key)),
+                EffectReply { fate: Fate::Refused, .. } => {
                     Err(interlock_worker::EffectFailure::certainly_not(failure(at)))
                 }
-                Answered { fate: Fate::DoneUnheard | Fate::LostUnheard, .. } => {
+                EffectReply { fate: Fate::DoneUnheard | Fate::LostUnheard, .. } => {
                     Err(interlock_worker::EffectFailure::unknown(failure(at)))
                 }
             }
@@ -147,12 +147,12 @@ fn failure(at: AttemptRef) -> TaskError {
 }
 
 impl Process {
-    fn given(&self, at: AttemptRef) -> Option<Handed> {
+    fn given(&self, at: AttemptRef) -> Option<HandedStep> {
         self.handed.lock().unwrap_or_else(PoisonError::into_inner).get(&at).cloned()
     }
 
     /// Looks at what it is given, and remembers it.
-    fn take(&self, session: SessionId, handed: Handed) {
+    fn take(&self, session: SessionId, handed: HandedStep) {
         if let Err(what) = attempt::check(&self.worker, session, &handed) {
             return self.worker.caller.sim.broken(what);
         }
@@ -251,7 +251,7 @@ impl Transport for InProcess {
             sim.broken(format!("a poll for {max} steps was given {}", assignments.len()));
         }
         for assignment in &assignments {
-            self.0.take(session, Handed { assignment: assignment.clone(), world });
+            self.0.take(session, HandedStep { assignment: assignment.clone(), world });
         }
         Ok(Polled { assignments, ..Polled::default() })
     }
@@ -280,7 +280,7 @@ impl Transport for InProcess {
                 attempt::acknowledged(&self.0.worker, session, (at, handed_in, world), &outcome, &completed);
                 if let Some(next) = &completed.next {
                     self.0.worker.caller.sim.tally.count("steps handed on");
-                    self.0.take(session, Handed { assignment: next.clone(), world });
+                    self.0.take(session, HandedStep { assignment: next.clone(), world });
                 }
                 Ok(Completed { next: completed.next, recorded: completed.recorded })
             }

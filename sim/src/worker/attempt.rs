@@ -1,4 +1,4 @@
-//! One attempt: does what the handler's name says, and reports it until somebody answers.
+//! One attempt: does what the handler's name says, and reports it until a server answers.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,9 +14,9 @@ use serde_json::{Value, json};
 use tokio::time::sleep;
 
 use super::Worker;
-use super::effect::{self, Trouble};
+use super::effect::{self, AttemptFailure};
 use super::session::Session;
-use crate::books::Word;
+use crate::books::ReportKind;
 use crate::given::is_marked;
 use crate::host::INLINE_MAX;
 use crate::network::{CallError, Caller, PATIENCE};
@@ -26,14 +26,14 @@ use crate::trace::say;
 
 /// A step in a worker's hands, and the world it was given out in: a restore makes another one.
 #[derive(Clone)]
-pub struct Handed {
+pub struct HandedStep {
     pub assignment: Assignment,
     pub world: u64,
 }
 
 /// What must hold of every assignment.
-pub fn check(worker: &Worker, session: SessionId, handed: &Handed) -> Result<(), String> {
-    let Handed { assignment, world } = handed;
+pub fn check(worker: &Worker, session: SessionId, handed: &HandedStep) -> Result<(), String> {
+    let HandedStep { assignment, world } = handed;
     let at = assignment.at;
     let sim = &worker.caller.sim;
     sim.tally.count("assignments");
@@ -87,7 +87,7 @@ fn check_input(sim: &Sim, assignment: &Assignment) -> Result<(), String> {
 }
 
 /// Works on an attempt, and on the steps that come with the answers to its reports.
-pub(super) async fn work(worker: Arc<Worker>, session: Arc<Session>, mut handed: Handed) {
+pub(super) async fn work(worker: Arc<Worker>, session: Arc<Session>, mut handed: HandedStep) {
     loop {
         let at = handed.assignment.at;
         let next = one(&worker, &session, &handed).await;
@@ -104,36 +104,40 @@ pub(super) async fn work(worker: Arc<Worker>, session: Arc<Session>, mut handed:
     }
 }
 
-async fn one(worker: &Arc<Worker>, session: &Arc<Session>, handed: &Handed) -> Option<Handed> {
+async fn one(worker: &Arc<Worker>, session: &Arc<Session>, handed: &HandedStep) -> Option<HandedStep> {
     let assignment = &handed.assignment;
     let (sim, at) = (&worker.caller.sim, assignment.at);
     say!(sim, &worker.name, "works on {} {} {at:?}", assignment.step, assignment.handler);
     let outcome = match perform(worker, session, handed).await {
         Ok(outcome) => outcome,
-        Err(Trouble::Stopped) => ReportedOutcome::Released,
-        Err(Trouble::Dropped) => return None,
-        Err(Trouble::Failed(error)) => ReportedOutcome::Retry { error, backoff: None },
-        Err(Trouble::Refused(error)) => ReportedOutcome::Dead { error },
+        Err(AttemptFailure::Stopped) => ReportedOutcome::Released,
+        Err(AttemptFailure::Dropped) => return None,
+        Err(AttemptFailure::Failed(error)) => ReportedOutcome::Retry { error, backoff: None },
+        Err(AttemptFailure::Refused(error)) => ReportedOutcome::Dead { error },
     };
     report(worker, session, handed, outcome).await
 }
 
-async fn perform(worker: &Arc<Worker>, session: &Arc<Session>, handed: &Handed) -> Result<ReportedOutcome, Trouble> {
+async fn perform(
+    worker: &Arc<Worker>,
+    session: &Arc<Session>,
+    handed: &HandedStep,
+) -> Result<ReportedOutcome, AttemptFailure> {
     let assignment = &handed.assignment;
     let at = assignment.at;
     let begun = begin(worker, assignment).await;
     if session.is_stopped(at) {
-        return Err(Trouble::Stopped);
+        return Err(AttemptFailure::Stopped);
     }
     let behaviour = match begun {
-        Doing::Asks(outcome) => return Ok(outcome),
-        Doing::Acts(behaviour) => behaviour,
+        AttemptWork::Asks(outcome) => return Ok(outcome),
+        AttemptWork::Acts(behaviour) => behaviour,
     };
     let mut keys = Vec::new();
     for number in 0..behaviour.effects {
         keys.push(effect::perform(worker, session, handed, number).await?);
         if session.is_stopped(at) {
-            return Err(Trouble::Stopped);
+            return Err(AttemptFailure::Stopped);
         }
     }
     let error = error(ErrorClass::Unclassified, at);
@@ -145,23 +149,23 @@ async fn perform(worker: &Arc<Worker>, session: &Arc<Session>, handed: &Handed) 
 }
 
 /// What an attempt does, as the name of its handler says.
-pub enum Doing {
-    /// It asks somebody, and waits.
+pub enum AttemptWork {
+    /// It asks a person, and waits.
     Asks(ReportedOutcome),
     Acts(Behaviour),
 }
 
 /// Takes its time, as tasks do.
-pub async fn begin(worker: &Worker, assignment: &Assignment) -> Doing {
+pub async fn begin(worker: &Worker, assignment: &Assignment) -> AttemptWork {
     let Caller { sim, dice, .. } = &worker.caller;
     let behaviour = Behaviour::parse(&assignment.handler).expect("it was checked before");
     let longer = !sim.is_calm() && dice.one_in(12);
     sleep(dice.millis(if longer { 1_000..=12_000 } else { 0..=600 })).await;
     worker.gate.pass().await;
     if behaviour.asks && assignment.task_type == TaskType::Execute {
-        return Doing::Asks(ask(worker, assignment));
+        return AttemptWork::Asks(ask(worker, assignment));
     }
-    Doing::Acts(behaviour)
+    AttemptWork::Acts(behaviour)
 }
 
 /// How a task fails by itself.
@@ -224,13 +228,13 @@ async fn complete(engine: Engine, session: Arc<Session>, report: Report) -> Resu
     engine.workers().complete(session.id, report).await
 }
 
-/// Reports until it is answered, or until nobody can want the answer any more.
+/// Reports until it is answered or refused; after forty tries it gives up.
 async fn report(
     worker: &Arc<Worker>,
     session: &Arc<Session>,
-    handed: &Handed,
+    handed: &HandedStep,
     outcome: ReportedOutcome,
-) -> Option<Handed> {
+) -> Option<HandedStep> {
     let Caller { sim, dice, .. } = &worker.caller;
     let (at, epoch) = (handed.assignment.at, handed.assignment.epoch);
     let claim_next = outcome != ReportedOutcome::Released && !session.is_draining() && !dice.one_in(6);
@@ -245,7 +249,7 @@ async fn report(
         match answer {
             Ok(completed) => {
                 acknowledged(worker, session.id, (at, handed.world, world), &outcome, &completed);
-                return completed.next.map(|assignment| Handed { assignment, world });
+                return completed.next.map(|assignment| HandedStep { assignment, world });
             }
             Err(error) if error.is_transient() => sleep(dice.millis(50..=1_000)).await,
             Err(refused) => {
@@ -301,14 +305,14 @@ fn note(worker: &Worker, session: SessionId, at: AttemptRef, outcome: &ReportedO
         sim.tally.count("reports answered again");
     }
     let word = match outcome {
-        ReportedOutcome::Completed { .. } => Word::Completed,
+        ReportedOutcome::Completed { .. } => ReportKind::Completed,
         ReportedOutcome::Waiting { outbound, .. } => {
             for message in outbound {
                 sim.books(|books| books.questions.insert(message.payload.as_str().to_owned()));
             }
-            Word::Waiting
+            ReportKind::Waiting
         }
-        ReportedOutcome::Retry { .. } | ReportedOutcome::Dead { .. } => Word::Failed,
+        ReportedOutcome::Retry { .. } | ReportedOutcome::Dead { .. } => ReportKind::Failed,
         ReportedOutcome::Released | ReportedOutcome::UnknownTask => return sim.tally.count("steps given back"),
     };
     sim.books(|books| books.reports.insert(at, word));

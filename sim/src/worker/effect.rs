@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use tokio::time::sleep;
 
 use super::Worker;
-use super::attempt::{Handed, error, unheard};
+use super::attempt::{HandedStep, error, unheard};
 use super::session::{SEND_MARGIN, Session};
 use crate::host::EFFECT_SETTLES_AFTER;
 use crate::network::{CallError, Caller, PATIENCE};
@@ -26,10 +26,10 @@ use crate::swarm::Fault;
 use crate::trace::say;
 
 /// Why an attempt does not end as it should.
-pub enum Trouble {
+pub enum AttemptFailure {
     /// The engine wants it stopped.
     Stopped,
-    /// It is over, and nobody wants to hear of it.
+    /// It is over, and is not reported.
     Dropped,
     Failed(StepError),
     /// Trying again would be refused again.
@@ -55,9 +55,9 @@ pub fn key_of(recorded: &Value) -> String {
 pub(super) async fn perform(
     worker: &Arc<Worker>,
     session: &Arc<Session>,
-    handed: &Handed,
+    handed: &HandedStep,
     number: u32,
-) -> Result<String, Trouble> {
+) -> Result<String, AttemptFailure> {
     let Caller { sim, dice, .. } = &worker.caller;
     let assignment = &handed.assignment;
     let at = assignment.at;
@@ -73,28 +73,28 @@ pub(super) async fn perform(
             sim.tally.count("effects answered from their receipt");
             return Ok(key_of(&response.and_then(|json| json.decode().ok()).unwrap_or_default()));
         }
-        EffectAnswer::Denied { .. } | EffectAnswer::NeedsApproval { .. } => return Err(Trouble::Dropped),
+        EffectAnswer::Denied { .. } | EffectAnswer::NeedsApproval { .. } => return Err(AttemptFailure::Dropped),
     };
     sleep(dice.millis(0..=60)).await;
     worker.delicate().await;
-    // Right before the first byte: is it still ours to send?
+    // Right before the first byte: is it still this session's to send?
     if session.is_stopped(at) || !session.covers_a_send() {
         sim.tally.count("effects not sent: lease too short");
         say!(sim, &worker.name, "does not send {key}");
         record(worker, session, handed, receipt, None).await?;
-        return Err(Trouble::Failed(error(ErrorClass::LeaseExpired, at)));
+        return Err(AttemptFailure::Failed(error(ErrorClass::LeaseExpired, at)));
     }
     match send(worker, assignment, number, key).await {
-        Answered { fate: Fate::Done, key } => {
+        EffectReply { fate: Fate::Done, key } => {
             record(worker, session, handed, receipt, Some(&key)).await?;
             Ok(key)
         }
-        Answered { fate: Fate::Refused, .. } => {
+        EffectReply { fate: Fate::Refused, .. } => {
             record(worker, session, handed, receipt, None).await?;
-            Err(Trouble::Failed(error(ErrorClass::Unavailable, at)))
+            Err(AttemptFailure::Failed(error(ErrorClass::Unavailable, at)))
         }
-        Answered { fate: Fate::DoneUnheard | Fate::LostUnheard, .. } => {
-            Err(Trouble::Failed(error(ErrorClass::Timeout, at)))
+        EffectReply { fate: Fate::DoneUnheard | Fate::LostUnheard, .. } => {
+            Err(AttemptFailure::Failed(error(ErrorClass::Timeout, at)))
         }
     }
 }
@@ -105,21 +105,21 @@ async fn unasked(
     session: &Arc<Session>,
     assignment: &Assignment,
     number: u32,
-) -> Result<String, Trouble> {
+) -> Result<String, AttemptFailure> {
     let Caller { sim, dice, .. } = &worker.caller;
     let at = assignment.at;
     sleep(dice.millis(0..=60)).await;
     worker.delicate().await;
     if session.is_stopped(at) || !session.covers_a_send() {
         sim.tally.count("effects not sent: lease too short");
-        return Err(Trouble::Failed(error(ErrorClass::LeaseExpired, at)));
+        return Err(AttemptFailure::Failed(error(ErrorClass::LeaseExpired, at)));
     }
     sim.tally.count("effects sent unasked");
     match send(worker, assignment, number, own_key(assignment, number)).await {
-        Answered { fate: Fate::Done, key } => Ok(key),
-        Answered { fate: Fate::Refused, .. } => Err(Trouble::Failed(error(ErrorClass::Unavailable, at))),
-        Answered { fate: Fate::DoneUnheard | Fate::LostUnheard, .. } => {
-            Err(Trouble::Failed(error(ErrorClass::Timeout, at)))
+        EffectReply { fate: Fate::Done, key } => Ok(key),
+        EffectReply { fate: Fate::Refused, .. } => Err(AttemptFailure::Failed(error(ErrorClass::Unavailable, at))),
+        EffectReply { fate: Fate::DoneUnheard | Fate::LostUnheard, .. } => {
+            Err(AttemptFailure::Failed(error(ErrorClass::Timeout, at)))
         }
     }
 }
@@ -138,13 +138,13 @@ fn own_key(assignment: &Assignment, number: u32) -> String {
 }
 
 /// What became of a call, as its caller knows it.
-pub struct Answered {
+pub struct EffectReply {
     pub fate: Fate,
     pub key: String,
 }
 
 /// Sends the effect at once, and waits for its answer.
-pub async fn send(worker: &Worker, assignment: &Assignment, number: u32, key: String) -> Answered {
+pub async fn send(worker: &Worker, assignment: &Assignment, number: u32, key: String) -> EffectReply {
     let Caller { sim, dice, .. } = &worker.caller;
     let at = assignment.at;
     let class = Behaviour::parse(&assignment.handler).expect("it was checked before").class;
@@ -162,7 +162,7 @@ pub async fn send(worker: &Worker, assignment: &Assignment, number: u32, key: St
     if let Err(what) = sim.sink.sent(&call) {
         sim.broken(what);
     }
-    // On its way it is nobody's any more: it arrives whatever becomes of the worker.
+    // On its way it is independent: it arrives whatever becomes of the worker.
     let (arriving, transit) = (Arc::clone(sim), transit(worker));
     let arrival = tokio::spawn(async move {
         sleep(transit).await;
@@ -176,7 +176,7 @@ pub async fn send(worker: &Worker, assignment: &Assignment, number: u32, key: St
     if fate.is_heard() {
         sim.sink.heard(at.tenant, &key);
     }
-    Answered { fate, key }
+    EffectReply { fate, key }
 }
 
 const fn sent(class: EffectClass) -> &'static str {
@@ -194,7 +194,7 @@ const TRANSIT_MAX: Millis = Millis(6_000);
 
 const _: () = assert!(
     TRANSIT_MAX.0 + limits::CLOCK_SKEW_TOLERATED.0 <= EFFECT_SETTLES_AFTER.0 + SEND_MARGIN.0,
-    "an effect that is on its way must have arrived before anybody is believed that it did not happen"
+    "an effect that is on its way must have arrived before a resolution that it did not happen is believed"
 );
 
 fn transit(worker: &Worker) -> Duration {
@@ -214,7 +214,11 @@ fn fate(worker: &Worker) -> Fate {
     Fate::Done
 }
 
-async fn ask(worker: &Arc<Worker>, session: &Arc<Session>, intent: EffectIntent) -> Result<EffectAnswer, Trouble> {
+async fn ask(
+    worker: &Arc<Worker>,
+    session: &Arc<Session>,
+    intent: EffectIntent,
+) -> Result<EffectAnswer, AttemptFailure> {
     let Caller { sim, dice, .. } = &worker.caller;
     let at = intent.at;
     while session.holds_lease() {
@@ -237,16 +241,16 @@ async fn ask(worker: &Arc<Worker>, session: &Arc<Session>, intent: EffectIntent)
             }
         }
     }
-    Err(Trouble::Failed(error(ErrorClass::LeaseExpired, at)))
+    Err(AttemptFailure::Failed(error(ErrorClass::LeaseExpired, at)))
 }
 
-fn give_up(worker: &Worker, at: interlock_core::work::AttemptRef, refused: CallError) -> Trouble {
+fn give_up(worker: &Worker, at: interlock_core::work::AttemptRef, refused: CallError) -> AttemptFailure {
     say!(worker.caller.sim, &worker.name, "is refused an effect of {at:?}: {refused}");
     match refused {
         CallError::Refused(EngineError::Rejected(rejection)) if rejection.code() == "STEP_STALE_ATTEMPT" => {
-            Trouble::Dropped
+            AttemptFailure::Dropped
         }
-        _ => Trouble::Refused(error(ErrorClass::Terminal, at)),
+        _ => AttemptFailure::Refused(error(ErrorClass::Terminal, at)),
     }
 }
 
@@ -254,10 +258,10 @@ fn give_up(worker: &Worker, at: interlock_core::work::AttemptRef, refused: CallE
 async fn record(
     worker: &Arc<Worker>,
     session: &Arc<Session>,
-    handed: &Handed,
+    handed: &HandedStep,
     receipt: ReceiptId,
     happened: Option<&str>,
-) -> Result<(), Trouble> {
+) -> Result<(), AttemptFailure> {
     let Caller { dice, .. } = &worker.caller;
     let assignment = &handed.assignment;
     let at = assignment.at;
@@ -287,5 +291,5 @@ async fn record(
             }
         }
     }
-    Err(Trouble::Failed(error(ErrorClass::Unavailable, at)))
+    Err(AttemptFailure::Failed(error(ErrorClass::Unavailable, at)))
 }

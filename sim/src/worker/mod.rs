@@ -65,7 +65,7 @@ impl Gate {
 }
 
 /// How a life ended.
-enum Ended {
+enum LifeEnd {
     Crash,
     /// Drained and unregistered.
     Shutdown,
@@ -84,9 +84,9 @@ impl Worker {
             let ended = loop {
                 tokio::select! {
                     biased;
-                    () = self.crash() => break Ended::Crash,
+                    () = self.crash() => break LifeEnd::Crash,
                     ended = self.serve(&mut life) => match ended {
-                        Ended::Gone => {
+                        LifeEnd::Gone => {
                             sim.tally.count("sessions lost");
                             say!(sim, &self.name, "the session is gone");
                         }
@@ -96,18 +96,18 @@ impl Worker {
             };
             drop(life);
             match ended {
-                Ended::Crash => {
+                LifeEnd::Crash => {
                     sim.tally.count(Fault::WorkerCrash.name());
                     say!(sim, &self.name, "crashed");
                 }
-                Ended::Shutdown => sim.tally.count("workers drained"),
-                Ended::Gone => {}
+                LifeEnd::Shutdown => sim.tally.count("workers drained"),
+                LifeEnd::Gone => {}
             }
             sleep(dice.millis(0..=3_000)).await;
         }
     }
 
-    async fn serve(self: &Arc<Self>, life: &mut JoinSet<()>) -> Ended {
+    async fn serve(self: &Arc<Self>, life: &mut JoinSet<()>) -> LifeEnd {
         if self.is_agent { agent::live(self).await } else { session::serve(self, life).await }
     }
 

@@ -13,8 +13,8 @@ use tokio::sync::Notify;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep};
 
-use super::attempt::{self, Handed};
-use super::{Ended, Worker};
+use super::attempt::{self, HandedStep};
+use super::{LifeEnd, Worker};
 use crate::network::{CallError, Caller, PATIENCE};
 use crate::trace::say;
 
@@ -25,29 +25,29 @@ pub struct Session {
     pub id: SessionId,
     lease: Millis,
     renew_every: Duration,
-    state: Mutex<Leased>,
+    state: Mutex<SessionState>,
     gone: Notify,
 }
 
-struct Leased {
+struct SessionState {
     lease_until: Instant,
-    held: BTreeMap<AttemptRef, Held>,
+    held: BTreeMap<AttemptRef, HeldAttempt>,
     draining: bool,
 }
 
 #[derive(Default)]
-struct Held {
+struct HeldAttempt {
     stopped: bool,
 }
 
 impl Session {
-    fn state<T>(&self, look: impl FnOnce(&mut Leased) -> T) -> T {
+    fn state<T>(&self, look: impl FnOnce(&mut SessionState) -> T) -> T {
         look(&mut self.state.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Takes an attempt; false if it is held already, because its answer came twice.
     pub fn hold(&self, at: AttemptRef) -> bool {
-        self.state(|state| state.held.insert(at, Held::default()).is_none())
+        self.state(|state| state.held.insert(at, HeldAttempt::default()).is_none())
     }
 
     pub fn let_go(&self, at: AttemptRef) {
@@ -66,7 +66,7 @@ impl Session {
         self.state(|state| Instant::now() < state.lease_until)
     }
 
-    /// Whether an effect that starts now is surely still ours while its first bytes go out.
+    /// Whether an effect that starts now is surely still this session's while its first bytes go out.
     pub fn covers_a_send(&self) -> bool {
         self.state(|state| Instant::now() + SEND_MARGIN.as_duration() <= state.lease_until)
     }
@@ -85,15 +85,15 @@ impl Session {
 }
 
 /// Registers and works until the session is lost or drained.
-pub(super) async fn serve(worker: &Arc<Worker>, life: &mut JoinSet<()>) -> Ended {
+pub(super) async fn serve(worker: &Arc<Worker>, life: &mut JoinSet<()>) -> LifeEnd {
     let session = register(worker).await;
     let mut beating = JoinSet::new();
     beating.spawn(beat(Arc::clone(worker), Arc::clone(&session)));
     tokio::select! {
         biased;
-        () = session.gone.notified() => Ended::Gone,
-        () = poll(worker, &session, life) => Ended::Gone,
-        () = drain(worker, &session) => Ended::Shutdown,
+        () = session.gone.notified() => LifeEnd::Gone,
+        () = poll(worker, &session, life) => LifeEnd::Gone,
+        () = drain(worker, &session) => LifeEnd::Shutdown,
     }
 }
 
@@ -127,7 +127,7 @@ async fn register(worker: &Arc<Worker>) -> Arc<Session> {
                     id: session,
                     lease,
                     renew_every: renew_every.as_duration(),
-                    state: Mutex::new(Leased {
+                    state: Mutex::new(SessionState {
                         lease_until: sent_at + lease.as_duration(),
                         held: BTreeMap::new(),
                         draining: false,
@@ -199,7 +199,7 @@ async fn poll(worker: &Arc<Worker>, session: &Arc<Session>, life: &mut JoinSet<(
                     sleep(Duration::from_millis(20)).await;
                 }
                 for assignment in assignments {
-                    take(worker, session, life, Handed { assignment, world });
+                    take(worker, session, life, HandedStep { assignment, world });
                 }
             }
             Err(CallError::Refused(EngineError::SessionGone)) => return,
@@ -213,7 +213,7 @@ async fn poll(worker: &Arc<Worker>, session: &Arc<Session>, life: &mut JoinSet<(
     }
 }
 
-fn take(worker: &Arc<Worker>, session: &Arc<Session>, life: &mut JoinSet<()>, handed: Handed) {
+fn take(worker: &Arc<Worker>, session: &Arc<Session>, life: &mut JoinSet<()>, handed: HandedStep) {
     if let Err(what) = attempt::check(worker, session.id, &handed) {
         return worker.caller.sim.broken(what);
     }

@@ -1,4 +1,4 @@
-//! No circle between the folders of a crate: whoever reads one folder needs to know those that it uses, and not all.
+//! No circle between the folders of a crate: to read one folder, you need to know those that it uses, and not all.
 //!
 //! A folder is a module directly under `src/`. Files that stand there alone belong to the whole crate and are not counted.
 

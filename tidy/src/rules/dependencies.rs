@@ -1,4 +1,4 @@
-//! Other people's crates: under a licence that we can ship, and the big ones only once.
+//! Other people's crates: under a licence that a release may contain, and the big ones only once.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -2,7 +2,7 @@
 //!
 //! `cli → server → engine → store → core`; `cli → worker → protocol → core`; `server → protocol`;
 //! `engine, worker → policy, connectors → core`; `engine, worker, connectors → credentials → core`;
-//! `engine, server → workflow → connectors (what they declare), core`; whoever calls the outside → `outbound`;
+//! `engine, server → workflow → connectors (what they declare), core`; what calls the outside → `outbound`;
 //! `worker → sandbox → outbound`; `server, worker → broker`. What a test depends on is its own business.
 
 use serde_json::Value;
@@ -16,7 +16,7 @@ enum May {
     UseEverything,
 }
 
-const OURS: &[(&str, May)] = &[
+const CRATES: &[(&str, May)] = &[
     ("core", May::Use(&[])),
     ("store", May::Use(&["core"])),
     ("evidence", May::Use(&["core"])),
@@ -42,7 +42,7 @@ const OURS: &[(&str, May)] = &[
     ("tidy", May::UseEverything),
 ];
 
-/// Other people's crates that would break what a crate of ours promises.
+/// Crates of others that would break what a crate of the workspace promises.
 const KEPT_OUT: &[(&str, &[&str])] = &[
     ("core", &["axum", "fastrand", "getrandom", "hyper", "rand", "reqwest", "rusqlite", "tokio", "tokio-postgres"]),
     ("policy", &["axum", "fastrand", "getrandom", "hyper", "rand", "reqwest", "rusqlite", "tokio", "tokio-postgres"]),
@@ -74,7 +74,7 @@ pub fn check(tree: &Tree, metadata: &Value) -> Vec<Finding> {
             what,
             instead: instead.to_owned(),
         };
-        let entry = name.strip_prefix(PREFIX).and_then(|short| OURS.iter().find(|(ours, _)| *ours == short));
+        let entry = name.strip_prefix(PREFIX).and_then(|short| CRATES.iter().find(|(ours, _)| *ours == short));
         let Some((short, may)) = entry else {
             findings.push(at(
                 "name",

@@ -1,4 +1,4 @@
-//! A file that does not fit a head wants splitting.
+//! No file is longer than [`LINES_MAX`]: a longer one is too much to keep in mind, and is split.
 
 use crate::tree::has_extension;
 use crate::{Finding, Tree};

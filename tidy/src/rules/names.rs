@@ -1,4 +1,4 @@
-//! A name that fits everything says nothing.
+//! No files or modules named `util`, `common` and the like: such a name fits everything and says nothing.
 
 use crate::tree::has_extension;
 use crate::{Finding, Tree};

@@ -9,16 +9,16 @@ use crate::tree::{has_extension, line_at};
 use crate::{Finding, Tree};
 
 /// Core's own names: the texts of its `names!`.
-const OURS: &str = "crates/core/src/state.rs";
+const STATES_FILE: &str = "crates/core/src/state.rs";
 /// What the runbook surface calls them.
-const THEIRS: &str = "crates/server/src/routes/executions/words.rs";
+const RUNBOOK_WORDS_FILE: &str = "crates/server/src/routes/executions/words.rs";
 /// Pages that set the vocabularies side by side, or describe that surface.
 const SIDE_BY_SIDE: &[&str] = &["docs/reference/states.md", "docs/reference/schema.md", "docs/reference/executions.md"];
 
 #[must_use]
 pub fn check(tree: &Tree) -> Vec<Finding> {
-    let ours = words(tree.get(OURS).unwrap_or_default(), |before| before.trim_end().ends_with('='));
-    let theirs = words(tree.get(THEIRS).unwrap_or_default(), |before| before.trim_end().ends_with("=>"));
+    let ours = words(tree.get(STATES_FILE).unwrap_or_default(), |before| before.trim_end().ends_with('='));
+    let theirs = words(tree.get(RUNBOOK_WORDS_FILE).unwrap_or_default(), |before| before.trim_end().ends_with("=>"));
     let mut findings = Vec::new();
     let pages = tree.iter().filter(|(path, _)| has_extension(path, &["md"]) && !SIDE_BY_SIDE.contains(path));
     for (path, text) in pages {
@@ -31,7 +31,7 @@ pub fn check(tree: &Tree) -> Vec<Finding> {
                     path: path.to_owned(),
                     line: line_at(text, offset),
                     what: format!("`{value}` is no state here"),
-                    instead: format!("the word in {OURS}; {} has the table", SIDE_BY_SIDE[0]),
+                    instead: format!("the word in {STATES_FILE}; {} has the table", SIDE_BY_SIDE[0]),
                 });
             }
         }
@@ -73,8 +73,8 @@ mod tests {
     use super::*;
 
     const CORE: &[(&str, &str)] = &[
-        (OURS, "RunState, \"run state\", {\n    Running = \"running\",\n    Succeeded = \"succeeded\",\n}"),
-        (THEIRS, "(RunState::Running, _) => \"executing\",\nStepState::Running => \"running\","),
+        (STATES_FILE, "RunState, \"run state\", {\n    Running = \"running\",\n    Succeeded = \"succeeded\",\n}"),
+        (RUNBOOK_WORDS_FILE, "(RunState::Running, _) => \"executing\",\nStepState::Running => \"running\","),
     ];
 
     fn count(page: &str, text: &str) -> usize {

@@ -72,7 +72,7 @@ mod tests {
     fn handles_tests_and_the_binary_are_left_alone() {
         let text = "fn f() { engine.store().close(); }";
         assert_eq!(count("crates/cli/src/server.rs", text), 0);
-        assert_eq!(count("crates/server/tests/routes/api.rs", text), 0);
+        assert_eq!(count("crates/server/tests/routes/harness.rs", text), 0);
         let handles = "use interlock_store::{StoreUrl, TenantStore};
             fn f() -> Error { state.for_tenant(tenant).key(id); engine.sign_in().find_keys(text);
                 vote.on_behalf_of.as_ref(); Error::Store(error) }";

@@ -1,4 +1,4 @@
-//! One type, one name in a crate: whoever reads `Place` knows which one is meant without looking at the imports.
+//! One type, one name in a crate: a reader of `Place` knows which one is meant without looking at the imports.
 
 use std::collections::BTreeMap;
 

@@ -9,8 +9,9 @@ use serde::Serialize;
 use super::{find, show, tone};
 use crate::client::{Client, fill};
 use crate::output::Printer;
+use crate::output::causes::causes;
 use crate::output::confirm::confirm;
-use crate::output::exit::{Ended, Exit};
+use crate::output::exit::{Exit, ExitError};
 use crate::output::paint::{Paint, Tone};
 
 /// Approvals that one command decides, at most.
@@ -19,7 +20,7 @@ const DECIDED_AT_ONCE_MAX: usize = 50;
 #[derive(Debug, Args)]
 pub struct ApproveArgs {
     #[command(flatten)]
-    which: WhichOnes,
+    which: ManyApprovalsArg,
     /// Why; it stands beside your vote.
     #[arg(long)]
     reason: Option<String>,
@@ -30,7 +31,7 @@ pub struct ApproveArgs {
 #[derive(Debug, Args)]
 pub struct RejectArgs {
     #[command(flatten)]
-    which: WhichOnes,
+    which: ManyApprovalsArg,
     /// Why; it stands beside your vote.
     #[arg(long)]
     reason: String,
@@ -40,7 +41,7 @@ pub struct RejectArgs {
 
 /// Which ones are meant.
 #[derive(Debug, Args)]
-struct WhichOnes {
+struct ManyApprovalsArg {
     /// The approvals: each by its id or the end of it, or by the run that waits for it: its id, the end of it, its subject,
     /// `latest`.
     #[arg(value_name = "APPROVAL", required = true, num_args = 1..=DECIDED_AT_ONCE_MAX)]
@@ -71,7 +72,7 @@ pub async fn reject(client: &Client, printer: Printer, args: RejectArgs) -> anyh
 
 /// What became of one of several votes.
 #[derive(Debug, Serialize)]
-struct Decided {
+struct DecidedApproval {
     /// As it was named.
     which: String,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -84,7 +85,7 @@ struct Decided {
 async fn vote(
     client: &Client,
     printer: Printer,
-    which: &WhichOnes,
+    which: &ManyApprovalsArg,
     sure: ConfirmVote,
     approve: bool,
     notes: Option<String>,
@@ -108,13 +109,13 @@ async fn vote(
 async fn vote_on_each(
     client: &Client,
     printer: Printer,
-    which: &WhichOnes,
+    which: &ManyApprovalsArg,
     sure: ConfirmVote,
     approve: bool,
     notes: Option<String>,
 ) -> anyhow::Result<()> {
     if sure.digest.is_some() {
-        return Err(Ended::saying(Exit::Usage, "`--digest` is for one approval: name one, or leave it out"));
+        return Err(ExitError::saying(Exit::Usage, "`--digest` is for one approval: name one, or leave it out"));
     }
     let mut found = Vec::with_capacity(which.which.len());
     for name in &which.which {
@@ -140,12 +141,12 @@ async fn vote_on_each(
         };
         let (vote, refused) = match voted {
             Ok(voted) => (Some(voted), None),
-            Err(error) => (None, Some(format!("{error:#}"))),
+            Err(error) => (None, Some(causes(&error))),
         };
-        answers.push(Decided { which: name.clone(), vote, refused });
+        answers.push(DecidedApproval { which: name.clone(), vote, refused });
     }
     printer.show(&answers, |paint| {
-        let line = |answer: &Decided| match (&answer.vote, &answer.refused) {
+        let line = |answer: &DecidedApproval| match (&answer.vote, &answer.refused) {
             (Some(voted), _) => said(voted, paint),
             (None, why) => {
                 let why = visible_lines(why.as_deref().unwrap_or_default()).into_owned();
@@ -158,18 +159,18 @@ async fn vote_on_each(
         0 => Ok(()),
         refused => {
             let what = format!("{refused} of {} were not decided", answers.len());
-            Err(Ended::saying(Exit::Refused, what))
+            Err(ExitError::saying(Exit::Refused, what))
         }
     }
 }
 
-/// The approval that is meant, if somebody can still vote on it, or may have decided so before: whoever did not get their
-/// answer asks once more.
+/// The approval that is meant, if it is still open, or has a vote like this one already: an approver who did not get an
+/// answer votes once more.
 async fn open(client: &Client, name: &str, approve: bool) -> anyhow::Result<ApprovalView> {
     let shown = find::approval(client, name).await?;
     let is_open = shown.state == ApprovalState::Requested;
     if !is_open && !shown.votes.iter().any(|vote| vote.approve == approve) {
-        return Err(Ended::saying(Exit::Refused, over(&shown)));
+        return Err(ExitError::saying(Exit::Refused, over(&shown)));
     }
     Ok(shown)
 }
@@ -178,7 +179,11 @@ async fn open(client: &Client, name: &str, approve: bool) -> anyhow::Result<Appr
 async fn cast(client: &Client, shown: &ApprovalView, body: &CastVote) -> anyhow::Result<Voted> {
     let voted = client.post(fill(path::VOTE, &[("approval", &shown.approval)]), body).send::<Voted>().await;
     voted.map_err(|error| {
-        if shown.state == ApprovalState::Requested { error.into() } else { Ended::saying(Exit::Refused, over(shown)) }
+        if shown.state == ApprovalState::Requested {
+            error.into()
+        } else {
+            ExitError::saying(Exit::Refused, over(shown))
+        }
     })
 }
 
@@ -194,7 +199,7 @@ fn said(voted: &Voted, paint: Paint) -> String {
     format!("{}\n{approval} is {state}{more}; {run_id} is {}\n", visible(&voted.summary), voted.run_state)
 }
 
-/// What became of an approval on which nobody can vote any more.
+/// What became of an approval that is not open any more.
 fn over(approval: &ApprovalView) -> String {
     let id = approval.approval;
     let by = |approve: bool| {

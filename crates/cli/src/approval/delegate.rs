@@ -90,7 +90,7 @@ pub async fn list(client: &Client, printer: Printer, args: DelegationsArgs) -> a
             break;
         }
     }
-    printer.list(&delegations, |_| table(&delegations), "Nobody decides for anybody else.")
+    printer.list(&delegations, |_| table(&delegations), "There are no delegations.")
 }
 
 fn table(delegations: &[DelegationView]) -> Table {

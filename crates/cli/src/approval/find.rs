@@ -6,7 +6,7 @@ use interlock_protocol::approvals::{ApprovalList, ApprovalView, path};
 use interlock_protocol::identity::limits;
 
 use crate::client::{Client, fill};
-use crate::output::exit::{Ended, Exit};
+use crate::output::exit::{Exit, ExitError};
 use crate::run::find;
 
 /// The shortest end of an id that is looked for.
@@ -25,11 +25,11 @@ pub async fn approval(client: &Client, text: &str) -> anyhow::Result<ApprovalVie
             return Ok(open.swap_remove(found));
         }
     }
-    let run = find::run(client, text).await.map_err(|error| match error.downcast::<Ended>() {
-        Ok(Ended { exit, message: Some(why) }) => {
+    let run = find::run(client, text).await.map_err(|error| match error.downcast::<ExitError>() {
+        Ok(ExitError { exit, message: Some(why) }) => {
             let what =
                 format!("`{text}` is no open approval (`interlock approval list` lists them), and as a run: {why}");
-            Ended::saying(exit, what)
+            ExitError::saying(exit, what)
         }
         Ok(silent) => silent.into(),
         Err(error) => error,
@@ -37,7 +37,9 @@ pub async fn approval(client: &Client, text: &str) -> anyhow::Result<ApprovalVie
     let mut of_run = client.get(path::APPROVALS).query("run", Some(run)).send::<ApprovalList>().await?.approvals;
     match of_run.iter().position(|view| view.state == ApprovalState::Requested) {
         Some(open) => Ok(of_run.swap_remove(open)),
-        // What was decided last is what somebody asks about then.
-        None => of_run.pop().ok_or_else(|| Ended::saying(Exit::NotFound, format!("{run} has asked for no approval"))),
+        // Where none is open, the one that was decided last is meant.
+        None => {
+            of_run.pop().ok_or_else(|| ExitError::saying(Exit::NotFound, format!("{run} has asked for no approval")))
+        }
     }
 }

@@ -13,7 +13,7 @@ use interlock_protocol::identity::limits;
 
 use crate::client::Client;
 use crate::identity::key::millis;
-use crate::output::exit::{Ended, Exit};
+use crate::output::exit::{Exit, ExitError};
 use crate::output::layouts;
 use crate::output::paint::Tone;
 use crate::output::table::{Cell, Table};
@@ -48,7 +48,7 @@ pub struct ListApprovalsArgs {
     /// Those that need at least so many people.
     #[arg(long, value_name = "COUNT")]
     quorum: Option<u32>,
-    /// Those that nobody has decided in the time meant for it.
+    /// Those that were not decided in the time meant for it.
     #[arg(long)]
     overdue: bool,
     /// Those asked since then: a span, as in `2h`, or an instant, as in `2026-12-01`.
@@ -69,11 +69,11 @@ pub async fn run(client: &Client, printer: Printer, args: ListApprovalsArgs) -> 
     if args.watch {
         return tokio::select! {
             ended = watch(client, printer, &args) => ended,
-            _ = tokio::signal::ctrl_c() => Err(Ended::silently(Exit::Interrupted)),
+            _ = tokio::signal::ctrl_c() => Err(ExitError::silently(Exit::Interrupted)),
         };
     }
     let approvals = fetch(client, &args).await?;
-    printer.list(&approvals, |_| table(&approvals), "Nothing waits for anybody's word.")
+    printer.list(&approvals, |_| table(&approvals), "There are no such approvals.")
 }
 
 /// A span back from now, or an instant.
@@ -123,7 +123,7 @@ async fn watch(client: &Client, printer: Printer, args: &ListApprovalsArgs) -> a
     loop {
         let open = fetch(client, args).await?;
         for approval in open.iter().filter(|approval| !seen.contains(&approval.approval)) {
-            // One document a line, whichever format: a stream of YAML documents helps nobody.
+            // One JSON document a line for YAML as well: few tools read a stream of YAML documents.
             let text = match printer.format {
                 Format::Table => {
                     let message = approval.message.as_deref().unwrap_or("(without a message)");

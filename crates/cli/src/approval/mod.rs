@@ -25,7 +25,7 @@ enum ApprovalVerb {
     /// List open approvals: those that you may decide first, and of these what is due first.
     List(list::ListApprovalsArgs),
     /// Show an approval: what is asked, who may decide, who has.
-    Show(Which),
+    Show(ApprovalArg),
     /// Say yes, to one or several; each is checked on its own. Only people can, not keys (`interlock login --user NAME`).
     Approve(decide::ApproveArgs),
     /// Say no, to one or several. One no is enough.
@@ -40,7 +40,7 @@ enum ApprovalVerb {
 
 /// Which one is meant.
 #[derive(Debug, Args)]
-struct Which {
+struct ApprovalArg {
     /// The approval's id or the end of it, or the run that waits for it: its id, the end of it, its subject, `latest`.
     #[arg(value_name = "APPROVAL")]
     which: String,

@@ -22,7 +22,7 @@ pub async fn run(client: &Client, printer: Printer, which: &str) -> anyhow::Resu
     printer.show(&approval, |paint| card(&approval, caller.as_deref(), paint))
 }
 
-/// The name of whoever asks, where it matters to the card: they may decide, and others may not.
+/// The caller's name, where it matters to the card: the caller may decide, and others may not.
 pub async fn caller(client: &Client, approval: &ApprovalView) -> Option<String> {
     if approval.may_decide != Some(true) || approval.excluded.is_empty() {
         return None;
@@ -45,7 +45,7 @@ const fn becomes(rule: OnDenial) -> &'static str {
     }
 }
 
-/// Everything that somebody who decides should have seen.
+/// Everything that an approver should have seen before the decision.
 pub fn card(approval: &ApprovalView, caller: Option<&str>, paint: Paint) -> String {
     let now = span::now();
     let mut text = String::new();
@@ -104,11 +104,11 @@ pub fn card(approval: &ApprovalView, caller: Option<&str>, paint: Paint) -> Stri
         },
     );
     let approvers = match approval.approvers.as_slice() {
-        [] => "anybody with the role approver".to_owned(),
+        [] => "any person with the role approver".to_owned(),
         groups => format!("members of {}", groups.join(" or ")),
     };
     line("from", &visible(&approvers));
-    // Whoever is excluded and may decide all the same does so because the tenant lets everybody.
+    // An excluded caller who may decide all the same can do so because the tenant allows self-approval.
     let allows_self_approval = approval.may_decide == Some(true)
         && caller.is_some_and(|caller| approval.excluded.iter().any(|excluded| excluded == caller));
     if allows_self_approval {

@@ -13,7 +13,7 @@ use serde_json::json;
 
 use super::{key, read};
 use crate::client::{ClientArgs, fill};
-use crate::output::exit::{Ended, Exit};
+use crate::output::exit::{Exit, ExitError};
 use crate::output::say;
 
 #[derive(Args)]
@@ -99,5 +99,5 @@ async fn check(client: &ClientArgs, args: EvidenceVerifyArgs) -> anyhow::Result<
             + &verdict("integrity", report.is_intact(), &report.integrity)
             + &verdict("completeness", report.is_complete(), &report.completeness)
     })?;
-    if report.is_complete() { Ok(()) } else { Err(Ended::silently(Exit::Unsuccessful)) }
+    if report.is_complete() { Ok(()) } else { Err(ExitError::silently(Exit::Unsuccessful)) }
 }

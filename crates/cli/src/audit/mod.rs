@@ -15,7 +15,7 @@ use interlock_evidence::PublicKey;
 use interlock_protocol::audit::{AuditKey, CheckpointView, path};
 
 use crate::client::{Client, ClientArgs};
-use crate::output::exit::{Ended, Exit};
+use crate::output::exit::{Exit, ExitError};
 
 #[derive(Args)]
 pub struct AuditArgs {
@@ -72,14 +72,14 @@ async fn key(file: Option<&PathBuf>, client: &ClientArgs) -> anyhow::Result<Publ
         printer.note("The key is the server's own word; give the one that you have kept with --key to be sure.");
         server_key(&client).await?.public_key
     };
-    PublicKey::parse(&text).map_err(|error| Ended::saying(Exit::Usage, error.to_string()))
+    PublicKey::parse(&text).map_err(|error| ExitError::saying(Exit::Usage, error.to_string()))
 }
 
 async fn server_key(client: &Client) -> anyhow::Result<AuditKey> {
     Ok(client.get(path::KEY).send().await?)
 }
 
-/// A file that somebody else may have made: no longer than it may be.
+/// Reads a file of unknown origin, if it is not longer than it may be.
 fn read(file: &Path, bytes_max: u64) -> anyhow::Result<String> {
     let cannot = || format!("{} cannot be read", file.display());
     let length = std::fs::metadata(file).with_context(cannot)?.len();

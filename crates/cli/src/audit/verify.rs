@@ -14,7 +14,7 @@ use serde_json::json;
 
 use super::{copy, key, read};
 use crate::client::{ClientArgs, ClientError};
-use crate::output::exit::{Ended, Exit};
+use crate::output::exit::{Exit, ExitError};
 
 #[derive(Debug, Args)]
 pub struct AuditVerifyArgs {
@@ -66,7 +66,7 @@ pub async fn run(client: &ClientArgs, args: AuditVerifyArgs) -> anyhow::Result<(
             });
             let words = visible(&bad.to_string()).into_owned();
             printer.show(&shown, |_| format!("The log was tampered with. First bad {words}"))?;
-            Err(Ended::silently(Exit::Unsuccessful))
+            Err(ExitError::silently(Exit::Unsuccessful))
         }
     }
 }
@@ -95,7 +95,7 @@ fn damaged(client: &ClientArgs, what: String) -> anyhow::Result<()> {
     let shown = json!({ "verified": false, "entry": null, "tampering": "damaged", "what": what });
     let words = visible(&what).into_owned();
     client.output.printer().show(&shown, |_| format!("The log was tampered with. Its rows are damaged: {words}"))?;
-    Err(Ended::silently(Exit::Unsuccessful))
+    Err(ExitError::silently(Exit::Unsuccessful))
 }
 
 #[cfg(test)]

@@ -10,8 +10,8 @@ use tokio::task::JoinSet;
 
 use super::BenchArgs;
 use super::front::Front;
+use super::harness::{Harness, bar, now, start};
 use super::report::{Report, percentile, rss_mib};
-use super::rig::{Rig, bar, now, start};
 use super::watchers::Watcher;
 
 const APPROVALS: u64 = 2_000;
@@ -22,18 +22,18 @@ const PERSON: &str = "bench-approver";
 pub async fn run(args: &BenchArgs) -> anyhow::Result<Report> {
     let approvals = args.runs.unwrap_or(APPROVALS);
     let in_flight = args.in_flight.unwrap_or(IN_FLIGHT).max(1);
-    let rig = Rig::new(args).await?;
-    let front = std::sync::Arc::new(Front::open(&rig).await?);
+    let harness = Harness::new(args).await?;
+    let front = std::sync::Arc::new(Front::open(&harness).await?);
     let voter = Voter::sign_in(&front).await?;
     let progress = bar(approvals, "approvals", args.json);
-    measure(&rig, &front, &voter, WARM_UP, in_flight).await?;
+    measure(&harness, &front, &voter, WARM_UP, in_flight).await?;
     let began = now();
-    let mut times = measure(&rig, &front, &voter, approvals, in_flight).await?;
+    let mut times = measure(&harness, &front, &voter, approvals, in_flight).await?;
     let seconds = began.elapsed().as_secs_f64();
     progress.finish_and_clear();
     let report = Report {
         workload: "approvals",
-        store: rig.store_name.clone(),
+        store: harness.store_name.clone(),
         runs: times.len() as u64,
         steps: 0,
         in_flight,
@@ -47,13 +47,13 @@ pub async fn run(args: &BenchArgs) -> anyhow::Result<Report> {
     if let Some(front) = std::sync::Arc::into_inner(front) {
         front.close().await?;
     }
-    rig.close().await;
+    harness.close().await;
     Ok(report)
 }
 
 /// So many approvals, so many of them at the same time; the microseconds that each took.
 async fn measure(
-    rig: &Rig,
+    harness: &Harness,
     front: &std::sync::Arc<Front>,
     voter: &Voter,
     approvals: u64,
@@ -63,7 +63,7 @@ async fn measure(
     for number in 0..in_flight as u64 {
         let share = approvals / in_flight as u64 + u64::from(number < approvals % in_flight as u64);
         let (engine, tenant, front, voter) =
-            (rig.engine.clone(), rig.tenants[0], std::sync::Arc::clone(front), voter.clone());
+            (harness.engine.clone(), harness.tenants[0], std::sync::Arc::clone(front), voter.clone());
         drivers.spawn(async move {
             let gate: StepSpec =
                 serde_json::from_value(json!({ "key": "gate", "kind": "approval", "message": "go?" }))?;
@@ -87,7 +87,7 @@ async fn measure(
     Ok(times)
 }
 
-/// A person who may approve, signed in as everybody does.
+/// A person who may approve, signed in with a password as usual.
 #[derive(Clone)]
 struct Voter {
     http: reqwest::Client,

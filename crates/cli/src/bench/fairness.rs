@@ -11,8 +11,8 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use super::BenchArgs;
+use super::harness::{Harness, bar, chain, now, start};
 use super::report::{Report, percentile, rss_mib};
-use super::rig::{Rig, bar, chain, now, start};
 
 const SLOTS: usize = 64;
 const QUIET_EVERY: Duration = Duration::from_millis(10);
@@ -20,13 +20,13 @@ const QUIET_EVERY: Duration = Duration::from_millis(10);
 const NOISE: u32 = 100;
 
 /// When a run's step began to run, told by the task itself.
-type Began = Arc<Mutex<HashMap<RunId, Instant>>>;
+type StartTimes = Arc<Mutex<HashMap<RunId, Instant>>>;
 
 pub async fn run(args: &BenchArgs) -> anyhow::Result<Report> {
     let samples = args.runs.unwrap_or(1_000);
-    let mut rig = Rig::new(args).await?;
-    let (quiet, noisy) = (rig.tenant("quiet").await?, rig.tenant("noisy").await?);
-    let began: Began = Arc::default();
+    let mut harness = Harness::new(args).await?;
+    let (quiet, noisy) = (harness.tenant("quiet").await?, harness.tenant("noisy").await?);
+    let began: StartTimes = Arc::default();
     let tasks = {
         let began = Arc::clone(&began);
         move || {
@@ -39,17 +39,17 @@ pub async fn run(args: &BenchArgs) -> anyhow::Result<Report> {
             })
         }
     };
-    rig.work(tasks, args.workers, SLOTS);
-    measure(&rig, quiet, &began, samples / 10, args.json, "fairness: warm-up").await?;
-    let mut alone = measure(&rig, quiet, &began, samples, args.json, "fairness: alone").await?;
+    harness.work(tasks, args.workers, SLOTS);
+    measure(&harness, quiet, &began, samples / 10, args.json, "fairness: warm-up").await?;
+    let mut alone = measure(&harness, quiet, &began, samples, args.json, "fairness: alone").await?;
 
     // Each caller's runs have some steps, so it starts them less often than the quiet tenant starts its own.
     let pace = Some(QUIET_EVERY * args.steps);
-    let noise = Noise::begin(&rig, noisy, args.steps, pace)?;
-    let mut beside = measure(&rig, quiet, &began, samples, args.json, "fairness: beside the noise").await?;
+    let noise = Noise::begin(&harness, noisy, args.steps, pace)?;
+    let mut beside = measure(&harness, quiet, &began, samples, args.json, "fairness: beside the noise").await?;
     noise.end().await;
-    let noise = Noise::begin(&rig, noisy, args.steps, None)?;
-    let mut flooded = measure(&rig, quiet, &began, samples, args.json, "fairness: in the flood").await?;
+    let noise = Noise::begin(&harness, noisy, args.steps, None)?;
+    let mut flooded = measure(&harness, quiet, &began, samples, args.json, "fairness: in the flood").await?;
     noise.end().await;
 
     let mut more = serde_json::Map::new();
@@ -62,7 +62,7 @@ pub async fn run(args: &BenchArgs) -> anyhow::Result<Report> {
     more.insert("flooded_p99_ms".into(), percentile(&mut flooded, 0.99).into());
     let report = Report {
         workload: "fairness",
-        store: rig.store_name.clone(),
+        store: harness.store_name.clone(),
         runs: samples,
         steps: samples,
         in_flight: NOISE as usize,
@@ -73,7 +73,7 @@ pub async fn run(args: &BenchArgs) -> anyhow::Result<Report> {
         rss_mib: rss_mib(),
         more,
     };
-    rig.close().await;
+    harness.close().await;
     Ok(report)
 }
 
@@ -85,11 +85,11 @@ struct Noise {
 
 impl Noise {
     /// Each caller starts a run at this pace, one after the other; without a pace, as soon as its last one has ended.
-    fn begin(rig: &Rig, tenant: TenantId, steps: u32, pace: Option<Duration>) -> anyhow::Result<Self> {
+    fn begin(harness: &Harness, tenant: TenantId, steps: u32, pace: Option<Duration>) -> anyhow::Result<Self> {
         let (stop, plan) = (CancellationToken::new(), chain(steps)?);
         let mut callers = JoinSet::new();
         for number in 0..NOISE {
-            let (engine, stop, plan) = (rig.engine.clone(), stop.clone(), Arc::clone(&plan));
+            let (engine, stop, plan) = (harness.engine.clone(), stop.clone(), Arc::clone(&plan));
             let mut ticks = pace.map(|pace| tokio::time::interval_at((now() + pace * number / NOISE).into(), pace));
             callers.spawn(async move {
                 while !stop.is_cancelled() {
@@ -113,9 +113,9 @@ impl Noise {
 
 /// Starts single-step runs at an even pace; how long each waited until its step ran, in microseconds.
 async fn measure(
-    rig: &Rig,
+    harness: &Harness,
     tenant: TenantId,
-    began: &Began,
+    began: &StartTimes,
     samples: u64,
     json: bool,
     what: &str,
@@ -127,7 +127,7 @@ async fn measure(
     for _ in 0..samples {
         pace.tick().await;
         let asked = now();
-        let (started, _) = rig.engine.runs().start_and_wait(start(tenant, &plan)).await?;
+        let (started, _) = harness.engine.runs().start_and_wait(start(tenant, &plan)).await?;
         let ran = began.lock().unwrap_or_else(PoisonError::into_inner).remove(&started.run);
         waits.push(ran.map_or(0, |ran| ran.duration_since(asked).as_micros() as u64));
         progress.inc(1);

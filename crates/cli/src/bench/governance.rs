@@ -1,7 +1,7 @@
 //! Governance: what it costs that the tasks of a workflow without side effects are judged by policy.
 //!
-//! The same workload (W1) with tasks that only read, which nobody judges, and with tasks that are judged one by one; in
-//! turns, so that a drift of the machine favours neither.
+//! The same workload (W1) with tasks that only read, which policy does not judge, and with tasks that are judged one by
+//! one; in turns, so that a drift of the machine favours neither.
 
 use std::sync::Arc;
 
@@ -10,8 +10,8 @@ use interlock_core::state::EffectClass;
 use interlock_engine::EncodedPlan;
 
 use super::BenchArgs;
+use super::harness::{Harness, bar, no_ops, plan};
 use super::report::{Report, median, percentile, rss_mib};
-use super::rig::{Rig, bar, no_ops, plan};
 use super::w1;
 
 const RUNS: u64 = 10_000;
@@ -22,12 +22,12 @@ const ROUNDS: usize = 9;
 pub async fn run(args: &BenchArgs) -> anyhow::Result<Report> {
     let runs = args.runs.unwrap_or(RUNS);
     let in_flight = args.in_flight.unwrap_or(IN_FLIGHT);
-    let mut rig = Rig::new(args).await?;
-    rig.work(no_ops, args.workers, in_flight.max(2));
+    let mut harness = Harness::new(args).await?;
+    harness.work(no_ops, args.workers, in_flight.max(2));
     let [unjudged, judged] = [Some(EffectClass::Read), None].map(|effect| tasks(args.steps, effect));
     let (unjudged, judged) = (unjudged?, judged?);
     for plan in [&unjudged, &judged] {
-        w1::drive(&rig, plan, runs / 10 + 1, in_flight, &bar(runs / 10, "governance: warm-up", args.json)).await?;
+        w1::drive(&harness, plan, runs / 10 + 1, in_flight, &bar(runs / 10, "governance: warm-up", args.json)).await?;
     }
     let (mut without, mut with, mut latencies) = (Vec::new(), Vec::new(), Vec::new());
     for round in 1..=ROUNDS {
@@ -36,7 +36,7 @@ pub async fn run(args: &BenchArgs) -> anyhow::Result<Report> {
             let what = if is_judged { "judged" } else { "not judged" };
             let progress = bar(runs, &format!("governance: {what}, {round} of {ROUNDS}"), args.json);
             let plan = if is_judged { &judged } else { &unjudged };
-            let (mut times, seconds) = w1::drive(&rig, plan, runs, in_flight, &progress).await?;
+            let (mut times, seconds) = w1::drive(&harness, plan, runs, in_flight, &progress).await?;
             let rate = runs as f64 / seconds;
             if is_judged {
                 with.push(rate);
@@ -57,7 +57,7 @@ pub async fn run(args: &BenchArgs) -> anyhow::Result<Report> {
     more.insert("ratio_max".into(), ratios.last().copied().into());
     let report = Report {
         workload: "governance",
-        store: rig.store_name.clone(),
+        store: harness.store_name.clone(),
         runs,
         steps: runs * u64::from(args.steps),
         in_flight,
@@ -68,7 +68,7 @@ pub async fn run(args: &BenchArgs) -> anyhow::Result<Report> {
         rss_mib: rss_mib(),
         more,
     };
-    rig.close().await;
+    harness.close().await;
     Ok(report)
 }
 

@@ -11,8 +11,8 @@ use serde::Serialize;
 use tokio::task::JoinSet;
 
 use super::BenchArgs;
+use super::harness::{Harness, bar, chain, no_ops, plan, start};
 use super::report::{Report, percentile, rss_mib};
-use super::rig::{Rig, bar, chain, no_ops, plan, start};
 use super::w1::drive;
 
 /// A probe is this many single-step runs, and the best of a few counts: what the machine does beside it only slows.
@@ -37,25 +37,25 @@ struct Point {
 }
 
 pub async fn run(args: &BenchArgs) -> anyhow::Result<Report> {
-    let mut rig = Rig::new(args).await?;
-    rig.work(no_ops, args.workers, IN_FLIGHT);
+    let mut harness = Harness::new(args).await?;
+    harness.work(no_ops, args.workers, IN_FLIGHT);
     let fill = chain(FILL_STEPS)?;
     let mut points: Vec<Point> = Vec::new();
     let mut finished = 0;
     for size in &args.sizes {
         let missing = size.saturating_sub(finished) / u64::from(FILL_STEPS);
         let progress = bar(missing, &format!("growth: filling to {size}"), args.json);
-        drive(&rig, &fill, missing, IN_FLIGHT, &progress).await?;
+        drive(&harness, &fill, missing, IN_FLIGHT, &progress).await?;
         finished += missing * u64::from(FILL_STEPS);
-        let point = probe(&rig, args.json, finished, points.first()).await?;
+        let point = probe(&harness, args.json, finished, points.first()).await?;
         finished += PROBE_RUNS * PROBES as u64;
         points.push(point);
     }
     if args.waiting > 0 {
         let before_mib = rss_mib();
-        fall_asleep(&rig, args.waiting, args.json).await?;
+        fall_asleep(&harness, args.waiting, args.json).await?;
         let waiting_mib = rss_mib() - before_mib;
-        let point = probe(&rig, args.json, finished, points.first()).await?;
+        let point = probe(&harness, args.json, finished, points.first()).await?;
         points.push(Point { waiting_runs: args.waiting, waiting_mib, ..point });
     }
     let last = points.last().ok_or_else(|| anyhow::anyhow!("growth needs --sizes or --waiting"))?;
@@ -65,7 +65,7 @@ pub async fn run(args: &BenchArgs) -> anyhow::Result<Report> {
     more.insert("points".into(), serde_json::to_value(&points)?);
     let report = Report {
         workload: "growth",
-        store: rig.store_name.clone(),
+        store: harness.store_name.clone(),
         runs: PROBE_RUNS,
         steps: PROBE_RUNS,
         in_flight: IN_FLIGHT,
@@ -76,12 +76,12 @@ pub async fn run(args: &BenchArgs) -> anyhow::Result<Report> {
         rss_mib: rss_mib(),
         more,
     };
-    rig.close().await;
+    harness.close().await;
     Ok(report)
 }
 
 /// Starts runs that wait for hours: they must cost neither memory nor time.
-async fn fall_asleep(rig: &Rig, waiting: u64, json: bool) -> anyhow::Result<()> {
+async fn fall_asleep(harness: &Harness, waiting: u64, json: bool) -> anyhow::Result<()> {
     let timer = StepSpec::new("sleep", Work::Wait { until: WaitFor::For(Millis::from_hours(10)), timeout: None });
     let sleeper: Arc<EncodedPlan> = plan("bench-sleeper", vec![timer])?;
     let progress = bar(waiting, "growth: runs that wait", json);
@@ -89,8 +89,8 @@ async fn fall_asleep(rig: &Rig, waiting: u64, json: bool) -> anyhow::Result<()> 
     let mut drivers = JoinSet::new();
     for _ in 0..IN_FLIGHT {
         let (engine, sleeper, next, progress) =
-            (rig.engine.clone(), Arc::clone(&sleeper), Arc::clone(&next), progress.clone());
-        let tenant = rig.tenants[0];
+            (harness.engine.clone(), Arc::clone(&sleeper), Arc::clone(&next), progress.clone());
+        let tenant = harness.tenants[0];
         drivers.spawn(async move {
             while next.fetch_add(1, Ordering::Relaxed) < waiting {
                 engine.runs().start(start(tenant, &sleeper)).await?;
@@ -107,12 +107,12 @@ async fn fall_asleep(rig: &Rig, waiting: u64, json: bool) -> anyhow::Result<()> 
     Ok(())
 }
 
-async fn probe(rig: &Rig, json: bool, finished_steps: u64, first: Option<&Point>) -> anyhow::Result<Point> {
+async fn probe(harness: &Harness, json: bool, finished_steps: u64, first: Option<&Point>) -> anyhow::Result<Point> {
     let plan = chain(1)?;
     let mut best: Option<(Vec<u64>, f64)> = None;
     for _ in 0..PROBES {
         let progress = bar(PROBE_RUNS, &format!("growth: at {finished_steps}"), json);
-        let (latencies, seconds) = drive(rig, &plan, PROBE_RUNS, IN_FLIGHT, &progress).await?;
+        let (latencies, seconds) = drive(harness, &plan, PROBE_RUNS, IN_FLIGHT, &progress).await?;
         if best.as_ref().is_none_or(|(_, least)| seconds < *least) {
             best = Some((latencies, seconds));
         }

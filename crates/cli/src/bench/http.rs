@@ -19,8 +19,8 @@ use tokio::task::JoinSet;
 
 use super::BenchArgs;
 use super::front::Front;
+use super::harness::{Harness, bar, now};
 use super::report::{Report, percentile, rss_mib};
-use super::rig::{Rig, bar, now};
 
 const CONNECTIONS: usize = 64;
 const RUNS: u64 = 100_000;
@@ -31,14 +31,14 @@ const HALF_SECONDS: f64 = 10.0;
 pub async fn run(args: &BenchArgs) -> anyhow::Result<Report> {
     let runs = args.runs.unwrap_or(RUNS);
     let connections = args.in_flight.unwrap_or(CONNECTIONS);
-    let rig = Rig::new(args).await?;
-    let there_before = rig.engine.store().stats().await?.live_runs;
-    let front = Front::open(&rig).await?;
+    let harness = Harness::new(args).await?;
+    let there_before = harness.engine.store().stats().await?.live_runs;
+    let front = Front::open(&harness).await?;
     let load = Load {
         address: front.address,
         token: front.token.clone(),
         // A store that was measured before has its keys.
-        series: rig.engine.fresh_id().simple().to_string(),
+        series: harness.engine.fresh_id().simple().to_string(),
         body: json!({
             "plan": { "workflow": "bench-http", "version": 1,
                       "steps": [{ "key": "s0", "kind": "task", "handler": "noop" }] },
@@ -56,7 +56,7 @@ pub async fn run(args: &BenchArgs) -> anyhow::Result<Report> {
 
     front.close().await?;
     // An answer is not enough: every run has to be there.
-    let (made, asked) = (rig.engine.store().stats().await?.live_runs - there_before, warm_up + runs + half_runs);
+    let (made, asked) = (harness.engine.store().stats().await?.live_runs - there_before, warm_up + runs + half_runs);
     ensure!(made == asked, "{asked} runs were started, and {made} are there");
     let mut more = serde_json::Map::new();
     more.insert("half_load_per_s".into(), (rate / 2.0).into());
@@ -64,7 +64,7 @@ pub async fn run(args: &BenchArgs) -> anyhow::Result<Report> {
     more.insert("half_load_p99_ms".into(), percentile(&mut half, 0.99).into());
     let report = Report {
         workload: "http",
-        store: rig.store_name.clone(),
+        store: harness.store_name.clone(),
         runs,
         // They are started and not worked on.
         steps: 0,
@@ -76,7 +76,7 @@ pub async fn run(args: &BenchArgs) -> anyhow::Result<Report> {
         rss_mib: rss_mib(),
         more,
     };
-    rig.close().await;
+    harness.close().await;
     Ok(report)
 }
 

@@ -6,12 +6,12 @@ mod fairness;
 mod front;
 mod governance;
 mod growth;
+mod harness;
 mod http;
 mod output;
 mod policy;
 mod remote;
 mod report;
-mod rig;
 mod sandbox;
 mod w1;
 mod w2;
@@ -43,7 +43,7 @@ pub struct BenchArgs {
     workers: usize,
     /// W1: the tasks run in another process, which talks to a server on this machine.
     #[arg(long, value_enum)]
-    remote: Option<remote::Over>,
+    remote: Option<remote::BenchTransport>,
     #[command(flatten)]
     broker: BrokerArg,
     /// The other process: works for the server at this address. Its key comes by standard input.
@@ -80,11 +80,11 @@ enum Workload {
     Growth,
     /// Runs started by `POST /runs`, over 64 kept connections; then at half that rate.
     Http,
-    /// W1 beside a run that 1,000 WebSockets watch, and beside one that nobody watches.
+    /// W1 beside a run that 1,000 WebSockets watch, and beside one that no client watches.
     Watchers,
     /// Chunks of output from a step to a watcher, and a step that writes 50 MB a second.
     Output,
-    /// W1 with tasks that policy judges, and with tasks that nobody judges.
+    /// W1 with tasks that policy judges, and with tasks that it does not judge.
     Governance,
     /// How long the shipped policy takes for a decision.
     Policy,

@@ -15,8 +15,8 @@ use interlock_worker::Tasks;
 
 use super::BenchArgs;
 use super::front::Front;
+use super::harness::{Harness, now, plan, start};
 use super::report::{Report, percentile, rss_mib};
-use super::rig::{Rig, now, plan, start};
 use crate::client::fill;
 
 const CHUNKS_PER_S: u64 = 1_000;
@@ -28,12 +28,12 @@ const FLOOD: Duration = Duration::from_secs(5);
 const PIECE: usize = 64 << 10;
 
 pub async fn run(args: &BenchArgs) -> anyhow::Result<Report> {
-    let mut rig = Rig::new(args).await?;
+    let mut harness = Harness::new(args).await?;
     let began = now();
-    rig.work(move || tasks(began), 1, 4);
-    let front = Front::open(&rig).await?;
+    harness.work(move || tasks(began), 1, 4);
+    let front = Front::open(&harness).await?;
 
-    let watched = begin(&rig, "steady").await?;
+    let watched = begin(&harness, "steady").await?;
     let mut delays = watch(&front, watched, |view, delays: &mut Vec<u64>| {
         let here = now().duration_since(began).as_micros() as u64;
         for line in view.text.lines() {
@@ -48,7 +48,7 @@ pub async fn run(args: &BenchArgs) -> anyhow::Result<Report> {
     ensure!(delays.len() as u64 + WARM_UP == CHUNKS, "{} of {} chunks came", delays.len(), CHUNKS - WARM_UP);
 
     let before = rss_mib();
-    let flood = begin(&rig, "flood").await?;
+    let flood = begin(&harness, "flood").await?;
     let peak = Arc::new(Mutex::new(0.0_f64));
     let sampler = {
         let peak = Arc::clone(&peak);
@@ -59,13 +59,13 @@ pub async fn run(args: &BenchArgs) -> anyhow::Result<Report> {
             }
         })
     };
-    rig.engine.events().wait_for_end(rig.tenants[0], flood).await?;
+    harness.engine.events().wait_for_end(harness.tenants[0], flood).await?;
     sampler.abort();
     let peak = *peak.lock().unwrap_or_else(PoisonError::into_inner);
-    let store = rig.engine.store();
-    let head = store.output_heads(rig.tenants[0], flood, 1).await?.pop().context("the flood left no output")?;
+    let store = harness.engine.store();
+    let head = store.output_heads(harness.tenants[0], flood, 1).await?.pop().context("the flood left no output")?;
     let last = OutputPlace { attempt: head.attempt, seq: head.next_seq.saturating_sub(8) };
-    let rows = store.output_of_attempt(rig.tenants[0], flood, (0, last), 8).await?;
+    let rows = store.output_of_attempt(harness.tenants[0], flood, (0, last), 8).await?;
     let mark = rows.iter().find(|row| row.stream == OutputStream::Status && row.text.contains("output cut"));
     front.close().await?;
 
@@ -77,7 +77,7 @@ pub async fn run(args: &BenchArgs) -> anyhow::Result<Report> {
     more.insert("flood_rss_growth_mib".into(), (peak - before).max(0.0).into());
     let report = Report {
         workload: "output",
-        store: rig.store_name.clone(),
+        store: harness.store_name.clone(),
         runs: 2,
         steps: 2,
         in_flight: 1,
@@ -88,7 +88,7 @@ pub async fn run(args: &BenchArgs) -> anyhow::Result<Report> {
         rss_mib: rss_mib(),
         more,
     };
-    rig.close().await;
+    harness.close().await;
     Ok(report)
 }
 
@@ -97,9 +97,9 @@ fn raise(peak: &Mutex<f64>, rss: f64) {
     *peak = peak.max(rss);
 }
 
-async fn begin(rig: &Rig, task: &str) -> anyhow::Result<RunId> {
+async fn begin(harness: &Harness, task: &str) -> anyhow::Result<RunId> {
     let plan = plan("bench-output", vec![StepSpec::task("write", task)])?;
-    Ok(rig.engine.runs().start(start(rig.tenants[0], &plan)).await?.run)
+    Ok(harness.engine.runs().start(start(harness.tenants[0], &plan)).await?.run)
 }
 
 /// Reads a step's stream to its end, as a client over HTTP does.

@@ -6,19 +6,19 @@ use interlock_policy::Bundle;
 use serde_json::{Value, json};
 
 use super::BenchArgs;
+use super::harness::{Harness, now, plan, start};
 use super::report::{Report, percentile, rss_mib};
-use super::rig::{Rig, now, plan, start};
 
 const EVALUATIONS: u64 = 20_000;
 const WARM_UP: u64 = 500;
 
 pub async fn run(args: &BenchArgs) -> anyhow::Result<Report> {
     let evaluations = args.runs.unwrap_or(EVALUATIONS);
-    let rig = Rig::new(args).await?;
+    let harness = Harness::new(args).await?;
     let bundle = Bundle::shipped();
     let (mut all, mut asked) = (Vec::new(), Vec::new());
     let began = now();
-    for (name, input) in questions(&rig).await? {
+    for (name, input) in questions(&harness).await? {
         let mut times = Vec::with_capacity(evaluations as usize);
         for number in 0..WARM_UP + evaluations {
             let began = now();
@@ -43,7 +43,7 @@ pub async fn run(args: &BenchArgs) -> anyhow::Result<Report> {
     more.insert("questions".into(), Value::Array(asked));
     let report = Report {
         workload: "policy",
-        store: rig.store_name.clone(),
+        store: harness.store_name.clone(),
         runs: all.len() as u64,
         steps: 0,
         in_flight: 1,
@@ -54,17 +54,17 @@ pub async fn run(args: &BenchArgs) -> anyhow::Result<Report> {
         rss_mib: rss_mib(),
         more,
     };
-    rig.close().await;
+    harness.close().await;
     Ok(report)
 }
 
 /// The question that the engine has put to the policy about a step that reaches far, byte by byte, and the same about one that
 /// does not: people are asked for the first, and the second may pass.
-async fn questions(rig: &Rig) -> anyhow::Result<[(&'static str, String); 2]> {
-    let tenant = rig.tenants[0];
+async fn questions(harness: &Harness) -> anyhow::Result<[(&'static str, String); 2]> {
+    let tenant = harness.tenants[0];
     let step = StepSpec { blast_radius: Some(BlastRadius::High), ..StepSpec::task("s0", "noop") };
-    let run = rig.engine.runs().start(start(tenant, &plan("bench-policy", vec![step])?)).await?.run;
-    let decisions = rig.engine.for_tenant(tenant).decisions_of(run, 1).await?;
+    let run = harness.engine.runs().start(start(tenant, &plan("bench-policy", vec![step])?)).await?.run;
+    let decisions = harness.engine.for_tenant(tenant).decisions_of(run, 1).await?;
     let far = decisions.first().context("no decision is recorded")?.record.basis.input.as_str().to_owned();
     let near = far.replace("\"high\"", "\"low\"");
     Ok([("reaches far", far), ("does not", near)])

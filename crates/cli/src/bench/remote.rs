@@ -12,12 +12,12 @@ use tokio_util::sync::CancellationToken;
 
 use super::BenchArgs;
 use super::front::Front;
-use super::rig::{Rig, no_ops};
+use super::harness::{Harness, no_ops};
 use crate::server::broker::BrokerArg;
 
 /// What carries its calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Over {
+pub enum BenchTransport {
     /// One WebSocket.
     Websocket,
     /// Requests.
@@ -26,7 +26,7 @@ pub enum Over {
     Redis,
 }
 
-impl Over {
+impl BenchTransport {
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Websocket => "websocket",
@@ -42,13 +42,17 @@ pub struct Remote {
 }
 
 impl Remote {
-    pub async fn start(rig: &Rig, (over, broker_arg): (Over, &BrokerArg), slots: usize) -> anyhow::Result<Self> {
-        let broker = broker_arg.address()?.filter(|_| over == Over::Redis);
+    pub async fn start(
+        harness: &Harness,
+        (over, broker_arg): (BenchTransport, &BrokerArg),
+        slots: usize,
+    ) -> anyhow::Result<Self> {
+        let broker = broker_arg.address()?.filter(|_| over == BenchTransport::Redis);
         anyhow::ensure!(
-            over != Over::Redis || broker.is_some(),
+            over != BenchTransport::Redis || broker.is_some(),
             "--remote redis needs a Redis: give its address with --broker redis://HOST:PORT or INTERLOCK_BROKER"
         );
-        let front = Front::open_with(rig, broker).await?;
+        let front = Front::open_with(harness, broker).await?;
         let program = std::env::current_exe().context("cannot find this program")?;
         let mut worker = Command::new(program)
             .args(["bench", "w1", "--remote", over.as_str(), "--works-for", &format!("http://{}", front.address)])
@@ -87,8 +91,8 @@ pub async fn work(server: &str, args: &BenchArgs) -> anyhow::Result<()> {
     }
     let transport = HttpTransport::new(server, Some(String::from_utf8(key)?))?;
     let transport = match (args.remote, args.broker.address()?) {
-        (Some(Over::Websocket), _) => transport.with_channel(),
-        (Some(Over::Redis), Some(broker)) => transport.with_broker(broker),
+        (Some(BenchTransport::Websocket), _) => transport.with_channel(),
+        (Some(BenchTransport::Redis), Some(broker)) => transport.with_broker(broker),
         _ => transport,
     };
     let options = WorkerOptions {

@@ -8,8 +8,8 @@ use interlock_sandbox::{CommandRules, Outcome, Profile, Request, Sandbox, Sandbo
 use serde_json::{Map, Value};
 
 use super::BenchArgs;
+use super::harness::now;
 use super::report::{Report, percentile, rss_mib};
-use super::rig::now;
 
 const COMMANDS: u64 = 300;
 const WARM_UP: u64 = 10;

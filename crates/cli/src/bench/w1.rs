@@ -9,28 +9,28 @@ use interlock_engine::EncodedPlan;
 use tokio::task::JoinSet;
 
 use super::BenchArgs;
+use super::harness::{Harness, bar, chain, no_ops, now, start};
 use super::remote::Remote;
 use super::report::{Report, percentile, rss_mib};
-use super::rig::{Rig, bar, chain, no_ops, now, start};
 
 pub async fn run(args: &BenchArgs, workload: &'static str, runs: u64, in_flight: usize) -> anyhow::Result<Report> {
-    let mut rig = Rig::new(args).await?;
+    let mut harness = Harness::new(args).await?;
     let remote = if let Some(over) = args.remote {
-        Some(Remote::start(&rig, (over, &args.broker), in_flight.max(2)).await?)
+        Some(Remote::start(&harness, (over, &args.broker), in_flight.max(2)).await?)
     } else {
-        rig.work(no_ops, args.workers, in_flight.max(2));
+        harness.work(no_ops, args.workers, in_flight.max(2));
         None
     };
     let plan = chain(args.steps)?;
     // A few runs first, so that prepared statements and caches are in place.
     for _ in 0..20 {
-        rig.engine.runs().start_and_wait(start(rig.tenants[0], &plan)).await?;
+        harness.engine.runs().start_and_wait(start(harness.tenants[0], &plan)).await?;
     }
     let progress = bar(runs, workload, args.json);
-    let (mut latencies, seconds) = drive(&rig, &plan, runs, in_flight, &progress).await?;
+    let (mut latencies, seconds) = drive(&harness, &plan, runs, in_flight, &progress).await?;
     let report = Report {
         workload,
-        store: rig.store_name.clone(),
+        store: harness.store_name.clone(),
         runs,
         steps: runs * u64::from(args.steps),
         in_flight,
@@ -44,13 +44,13 @@ pub async fn run(args: &BenchArgs, workload: &'static str, runs: u64, in_flight:
     if let Some(remote) = remote {
         remote.end().await?;
     }
-    rig.close().await;
+    harness.close().await;
     Ok(report)
 }
 
 /// Keeps so many runs under way until all have succeeded. Answers with their times and the seconds they took together.
 pub async fn drive(
-    rig: &Rig,
+    harness: &Harness,
     plan: &Arc<EncodedPlan>,
     runs: u64,
     in_flight: usize,
@@ -61,8 +61,8 @@ pub async fn drive(
     let began = now();
     for _ in 0..in_flight.max(1) {
         let (engine, plan, next, progress) =
-            (rig.engine.clone(), Arc::clone(plan), Arc::clone(&next), progress.clone());
-        let tenants = rig.tenants.clone();
+            (harness.engine.clone(), Arc::clone(plan), Arc::clone(&next), progress.clone());
+        let tenants = harness.tenants.clone();
         drivers.spawn(async move {
             let mut latencies = Vec::new();
             loop {

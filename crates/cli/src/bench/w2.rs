@@ -8,8 +8,8 @@ use interlock_worker::{TaskContext, Tasks};
 use tokio::task::JoinSet;
 
 use super::BenchArgs;
+use super::harness::{Harness, bar, chain, now, start};
 use super::report::{Report, percentile, rss_mib};
-use super::rig::{Rig, bar, chain, now, start};
 
 const CALLERS: usize = 64;
 /// Steps that the worker of this workload runs at the same time.
@@ -27,7 +27,7 @@ fn counting(ran: &Arc<AtomicU64>) -> Tasks {
 pub async fn run(args: &BenchArgs) -> anyhow::Result<Report> {
     let runs = args.runs.unwrap_or(50_000);
     let callers = args.in_flight.unwrap_or(CALLERS);
-    let mut rig = Rig::new(args).await?;
+    let mut harness = Harness::new(args).await?;
     let plan = chain(1)?;
 
     let progress = bar(runs, "w2: started one by one", args.json);
@@ -36,8 +36,8 @@ pub async fn run(args: &BenchArgs) -> anyhow::Result<Report> {
     let began = now();
     for _ in 0..callers {
         let (engine, plan, next, progress) =
-            (rig.engine.clone(), Arc::clone(&plan), Arc::clone(&next), progress.clone());
-        let tenants = rig.tenants.clone();
+            (harness.engine.clone(), Arc::clone(&plan), Arc::clone(&next), progress.clone());
+        let tenants = harness.tenants.clone();
         drivers.spawn(async move {
             let mut latencies = Vec::new();
             loop {
@@ -62,13 +62,13 @@ pub async fn run(args: &BenchArgs) -> anyhow::Result<Report> {
     progress.finish_and_clear();
 
     let progress = bar(runs, "w2: processed", args.json);
-    let before = rig.engine.store().stats().await?.live_runs;
+    let before = harness.engine.store().stats().await?.live_runs;
     let began = now();
     let ran = Arc::new(AtomicU64::new(0));
     let counted = Arc::clone(&ran);
-    rig.work(move || counting(&counted), args.workers, SLOTS);
+    harness.work(move || counting(&counted), args.workers, SLOTS);
     // Counting rows would cost the database more than the runs do, so that begins when all tasks have run.
-    while ran.load(Ordering::Relaxed) < before || rig.engine.store().stats().await?.live_runs > 0 {
+    while ran.load(Ordering::Relaxed) < before || harness.engine.store().stats().await?.live_runs > 0 {
         progress.set_position(ran.load(Ordering::Relaxed));
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
@@ -80,7 +80,7 @@ pub async fn run(args: &BenchArgs) -> anyhow::Result<Report> {
     more.insert("processed_per_s".into(), processed_per_s.into());
     let report = Report {
         workload: "w2",
-        store: rig.store_name.clone(),
+        store: harness.store_name.clone(),
         runs,
         steps: runs,
         in_flight: callers,
@@ -91,6 +91,6 @@ pub async fn run(args: &BenchArgs) -> anyhow::Result<Report> {
         rss_mib: rss_mib(),
         more,
     };
-    rig.close().await;
+    harness.close().await;
     Ok(report)
 }

@@ -21,8 +21,8 @@ use tokio::task::JoinSet;
 
 use super::BenchArgs;
 use super::front::Front;
+use super::harness::{Harness, bar, chain, plan, start};
 use super::report::{Report, median, percentile, rss_mib};
-use super::rig::{Rig, bar, chain, plan, start};
 use super::w1;
 
 const RUNS: u64 = 20_000;
@@ -40,16 +40,16 @@ pub async fn run(args: &BenchArgs) -> anyhow::Result<Report> {
     let runs = args.runs.unwrap_or(RUNS);
     let in_flight = args.in_flight.unwrap_or(IN_FLIGHT);
     allow_files(args.watchers)?;
-    let mut rig = Rig::new(args).await?;
-    rig.work(tasks, args.workers, in_flight + 2);
-    let front = Front::open(&rig).await?;
+    let mut harness = Harness::new(args).await?;
+    harness.work(tasks, args.workers, in_flight + 2);
+    let front = Front::open(&harness).await?;
     let load = chain(args.steps)?;
-    w1::drive(&rig, &load, runs / 10 + 1, in_flight, &bar(runs, "watchers: warm-up", args.json)).await?;
+    w1::drive(&harness, &load, runs / 10 + 1, in_flight, &bar(runs, "watchers: warm-up", args.json)).await?;
 
     let (mut without, mut with, mut latencies) = (Vec::new(), Vec::new(), Vec::new());
     let (mut frames, mut watched_seconds) = (0, 0.0);
     for round in 1..=ROUNDS {
-        let watched = watched_run(&rig).await?;
+        let watched = watched_run(&harness).await?;
         let name = |what: &str| format!("watchers: {what}, {round} of {ROUNDS}");
         // Every other round the other way round.
         for is_watched in if round.is_multiple_of(2) { [true, false] } else { [false, true] } {
@@ -57,15 +57,15 @@ pub async fn run(args: &BenchArgs) -> anyhow::Result<Report> {
             let progress = bar(runs, &what, args.json);
             let mut crowd = None;
             if is_watched {
-                let from = version(&rig, watched).await?.unwrap_or_default();
+                let from = version(&harness, watched).await?.unwrap_or_default();
                 crowd = Some(Crowd::gather(&front, watched, from, args.watchers).await?);
             }
-            let (mut times, seconds) = w1::drive(&rig, &load, runs, in_flight, &progress).await?;
-            ensure!(is_going_on(&rig, watched).await?, "the watched run ended first; measure with fewer --runs");
+            let (mut times, seconds) = w1::drive(&harness, &load, runs, in_flight, &progress).await?;
+            ensure!(is_going_on(&harness, watched).await?, "the watched run ended first; measure with fewer --runs");
             let rate = runs as f64 / seconds;
             match crowd {
                 Some(crowd) => {
-                    frames += crowd.dismiss(&rig, watched).await?;
+                    frames += crowd.dismiss(&harness, watched).await?;
                     watched_seconds += seconds;
                     latencies.append(&mut times);
                     with.push(rate);
@@ -73,7 +73,7 @@ pub async fn run(args: &BenchArgs) -> anyhow::Result<Report> {
                 None => without.push(rate),
             }
         }
-        rig.engine.runs().cancel(rig.tenants[0], watched, "measured".into(), false, Context::SYSTEM).await?;
+        harness.engine.runs().cancel(harness.tenants[0], watched, "measured".into(), false, Context::SYSTEM).await?;
     }
     front.close().await?;
 
@@ -90,7 +90,7 @@ pub async fn run(args: &BenchArgs) -> anyhow::Result<Report> {
     more.insert("frames_per_s".into(), (frames as f64 / watched_seconds).into());
     let report = Report {
         workload: "watchers",
-        store: rig.store_name.clone(),
+        store: harness.store_name.clone(),
         runs,
         steps: runs * u64::from(args.steps),
         in_flight,
@@ -101,7 +101,7 @@ pub async fn run(args: &BenchArgs) -> anyhow::Result<Report> {
         rss_mib: rss_mib(),
         more,
     };
-    rig.close().await;
+    harness.close().await;
     Ok(report)
 }
 
@@ -110,23 +110,24 @@ fn tasks() -> Tasks {
         tokio::time::sleep(STEP).await;
         Ok(())
     };
-    super::rig::no_ops().task("paced", paced)
+    super::harness::no_ops().task("paced", paced)
 }
 
 /// A run that goes on for as long as a round may take.
-async fn watched_run(rig: &Rig) -> anyhow::Result<RunId> {
+async fn watched_run(harness: &Harness) -> anyhow::Result<RunId> {
     let steps = (0..STEPS_PER_WORKFLOW_MAX).map(|number| StepSpec::task(format!("s{number}"), "paced"));
     let plan = plan("bench-watched", steps.collect())?;
-    Ok(rig.engine.runs().start(start(rig.tenants[0], &plan)).await?.run)
+    Ok(harness.engine.runs().start(start(harness.tenants[0], &plan)).await?.run)
 }
 
-async fn version(rig: &Rig, run: RunId) -> anyhow::Result<Option<u64>> {
-    let overview = rig.engine.store().run_overview(rig.tenants[0], run).await?.context("the watched run is gone")?;
+async fn version(harness: &Harness, run: RunId) -> anyhow::Result<Option<u64>> {
+    let overview =
+        harness.engine.store().run_overview(harness.tenants[0], run).await?.context("the watched run is gone")?;
     Ok((!overview.state.is_terminal()).then_some(overview.version))
 }
 
-async fn is_going_on(rig: &Rig, run: RunId) -> anyhow::Result<bool> {
-    Ok(version(rig, run).await?.is_some())
+async fn is_going_on(harness: &Harness, run: RunId) -> anyhow::Result<bool> {
+    Ok(version(harness, run).await?.is_some())
 }
 
 /// Both ends of every socket are in this process.
@@ -147,7 +148,7 @@ fn allow_files(watchers: usize) -> anyhow::Result<()> {
 
 /// All who watch.
 struct Crowd {
-    /// The event that everybody has to see before it goes.
+    /// The event that every watcher has to see before it goes.
     until: watch::Sender<Option<u64>>,
     watchers: JoinSet<anyhow::Result<u64>>,
 }
@@ -165,8 +166,8 @@ impl Crowd {
     }
 
     /// Waits until all have seen what has happened by now; how many frames they got.
-    async fn dismiss(mut self, rig: &Rig, run: RunId) -> anyhow::Result<u64> {
-        self.until.send_replace(version(rig, run).await?);
+    async fn dismiss(mut self, harness: &Harness, run: RunId) -> anyhow::Result<u64> {
+        self.until.send_replace(version(harness, run).await?);
         let mut frames = 0;
         while let Some(watcher) = self.watchers.join_next().await {
             frames += watcher??;

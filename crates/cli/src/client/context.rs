@@ -165,7 +165,7 @@ fn remove(printer: Printer, name: &str, sure: ConfirmArgs) -> anyhow::Result<()>
 }
 
 #[derive(Serialize)]
-struct Meant {
+struct ResolvedTarget {
     server: String,
     from: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -179,7 +179,7 @@ fn show(printer: Printer, server: &TargetArgs) -> anyhow::Result<()> {
     let target = server.target()?;
     let on_this_machine = local::find().is_some_and(|local| local.server == target.server);
     let found = (on_this_machine && server.server.is_none()).then(|| contexts::LOCAL.to_owned());
-    let meant = Meant {
+    let meant = ResolvedTarget {
         server: target.server,
         from: target.from,
         context: server.context.clone().or(Contexts::load()?.current).or(found),

@@ -10,9 +10,9 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::secret::Secret;
-use crate::output::exit::{Ended, Exit};
+use crate::output::exit::{Exit, ExitError};
 
-/// The server that runs on this machine, unless somebody calls another one so.
+/// The server that runs on this machine, unless the user has a context of this name.
 pub const LOCAL: &str = "local";
 const FILE: &str = "contexts.json";
 const CONTEXTS_MAX: usize = 1_000;
@@ -52,7 +52,7 @@ pub fn config_dir() -> Option<PathBuf> {
 
 pub fn path() -> anyhow::Result<PathBuf> {
     let dir = config_dir().ok_or_else(|| {
-        Ended::saying(Exit::Config, "there is no config folder: set HOME, XDG_CONFIG_HOME or INTERLOCK_CONFIG_DIR")
+        ExitError::saying(Exit::Config, "there is no config folder: set HOME, XDG_CONFIG_HOME or INTERLOCK_CONFIG_DIR")
     })?;
     Ok(dir.join(FILE))
 }
@@ -62,13 +62,13 @@ impl Contexts {
     pub fn load() -> anyhow::Result<Self> {
         match path() {
             Ok(path) => Self::read(&path),
-            // Nobody at home: a service, a container. Flags and the environment still work.
+            // A service or a container without a home folder. Flags and the environment still work.
             Err(_) => Ok(Self::default()),
         }
     }
 
     fn read(path: &Path) -> anyhow::Result<Self> {
-        let wrong = |what: String| Ended::saying(Exit::Config, format!("{}: {what}", path.display()));
+        let wrong = |what: String| ExitError::saying(Exit::Config, format!("{}: {what}", path.display()));
         let text = match fs::read_to_string(path) {
             Ok(text) => text,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Self::default()),
@@ -98,11 +98,11 @@ impl Contexts {
                 (None, true) => "there are none yet; `interlock context add NAME --server URL` makes one".to_owned(),
                 (None, false) => format!("there are: {}", self.names().join(", ")),
             };
-            Ended::saying(Exit::Config, format!("there is no context `{name}`; {hint}"))
+            ExitError::saying(Exit::Config, format!("there is no context `{name}`; {hint}"))
         })
     }
 
-    /// Whether the name is not one that somebody has given, but the server on this machine.
+    /// Whether the name is not a context of the user, but the server on this machine.
     pub fn means_local(&self, name: &str) -> bool {
         name == LOCAL && !self.contexts.contains_key(LOCAL)
     }
@@ -141,7 +141,7 @@ fn check_name(name: &str) -> anyhow::Result<()> {
         && name.len() <= NAME_CHARS_MAX
         && name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.'));
     let what = || format!("`{name}` cannot be a context's name; use letters, digits, `-`, `_` and `.`");
-    if fits { Ok(()) } else { Err(Ended::saying(Exit::Config, what())) }
+    if fits { Ok(()) } else { Err(ExitError::saying(Exit::Config, what())) }
 }
 
 /// Writes a file that only its owner can read, whole or not at all.
@@ -159,7 +159,7 @@ pub fn write_private(path: &Path, text: &str) -> anyhow::Result<()> {
         fs::rename(&fresh, path)
     })();
     if written.is_err() {
-        // What is left of a failed attempt is of no use to anybody.
+        // A half-written file is of no use.
         let _ = fs::remove_file(&fresh);
     }
     written.with_context(|| format!("cannot write {}", path.display()))

@@ -19,7 +19,7 @@ pub enum ClientError {
     Lost { server: String, what: String },
     #[error("{}", told(problem))]
     Refused { server: String, had_credential: bool, problem: Box<Problem> },
-    /// Something between us and the server answered, or what answers is no Interlock server.
+    /// Something between the client and the server answered, or what answers is no Interlock server.
     #[error("{server} answered {status}, but not like an Interlock server: {}", visible(text))]
     Foreign { server: String, status: u16, text: String },
     #[error("the answer of {server} cannot be read: {what}")]
@@ -28,7 +28,7 @@ pub enum ClientError {
     Setup(String),
 }
 
-/// The problem: what the server says, with its own line breaks, and the code for whoever looks it up.
+/// The problem: what the server says, with its own line breaks, and the code to look it up by.
 fn told(problem: &Problem) -> String {
     format!("{} ({})", indented_lines(&problem.detail, 2), visible(&problem.code))
 }

@@ -15,7 +15,7 @@ const FILE: &str = "local.json";
 const LISTENS_WITHIN: Duration = Duration::from_millis(200);
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Local {
+pub struct LocalServer {
     pub server: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub api_key: Option<Secret>,
@@ -27,20 +27,20 @@ pub struct Local {
 
 /// The note's author; dropping it takes the note away.
 #[derive(Debug)]
-pub struct Announced(Option<PathBuf>);
+pub struct AnnouncedServer(Option<PathBuf>);
 
-impl Drop for Announced {
+impl Drop for AnnouncedServer {
     fn drop(&mut self) {
         if let Some(path) = &self.0
             && read(path).is_some_and(|local| local.pid == std::process::id())
         {
-            // A note that stays is noticed as stale by whoever reads it.
+            // A file that stays does no harm: its readers notice that it is stale.
             let _ = fs::remove_file(path);
         }
     }
 }
 
-impl Announced {
+impl AnnouncedServer {
     /// Whether commands find this server without flags.
     pub fn is_found(&self) -> bool {
         self.0.is_some()
@@ -53,8 +53,8 @@ pub fn flags(server: &str, key_file: &Path) -> String {
 }
 
 /// Leaves the note. A machine without a home goes without: flags still work.
-pub fn announce(local: Local, key_file: &Path) -> Announced {
-    let Some(path) = config_dir().map(|dir| dir.join(FILE)) else { return Announced(None) };
+pub fn announce(local: LocalServer, key_file: &Path) -> AnnouncedServer {
+    let Some(path) = config_dir().map(|dir| dir.join(FILE)) else { return AnnouncedServer(None) };
     if let Some(first) = find().filter(|first| first.pid != local.pid && first.server != local.server)
         && answers(&first)
     {
@@ -63,32 +63,32 @@ pub fn announce(local: Local, key_file: &Path) -> Announced {
             first.server,
             flags(&local.server, key_file)
         );
-        return Announced(None);
+        return AnnouncedServer(None);
     }
     let written = serde_json::to_string(&local).map_err(Into::into).and_then(|text| write_private(&path, &text));
     match written {
-        Ok(()) => Announced(Some(path)),
+        Ok(()) => AnnouncedServer(Some(path)),
         Err(error) => {
             tracing::warn!(%error, "other commands will need --server to find this one");
-            Announced(None)
+            AnnouncedServer(None)
         }
     }
 }
 
-/// Whether somebody listens there: the process id alone may have gone to another program.
-fn answers(local: &Local) -> bool {
+/// Whether a server listens there: the process id alone may have gone to another program.
+fn answers(local: &LocalServer) -> bool {
     let address = local.server.split_once("://").map(|(_, address)| address);
     let address = address.and_then(|address| address.parse::<SocketAddr>().ok());
     address.is_some_and(|address| TcpStream::connect_timeout(&address, LISTENS_WITHIN).is_ok())
 }
 
 /// The server that said it is here, if its process still is.
-pub fn find() -> Option<Local> {
+pub fn find() -> Option<LocalServer> {
     let local = read(&config_dir()?.join(FILE))?;
     let pid = rustix::process::Pid::from_raw(i32::try_from(local.pid).ok()?)?;
     rustix::process::test_kill_process(pid).is_ok().then_some(local)
 }
 
-fn read(path: &PathBuf) -> Option<Local> {
+fn read(path: &PathBuf) -> Option<LocalServer> {
     serde_json::from_str(&fs::read_to_string(path).ok()?).ok()
 }

@@ -97,7 +97,7 @@ impl Client {
         let mut builder = reqwest::Client::builder()
             .connect_timeout(CONNECT_TIMEOUT)
             .tcp_nodelay(true)
-            // A redirect would take the credential along to where nobody sent it.
+            // A redirect would send the credential to a server that the user has not named.
             .redirect(reqwest::redirect::Policy::none())
             .user_agent(concat!("interlock/", env!("CARGO_PKG_VERSION")));
         if target.is_loopback() {
@@ -148,7 +148,7 @@ impl Client {
         ClientError::Unreachable { server, loopback: self.target.is_loopback(), what }
     }
 
-    /// What a refusal says, if it is one of ours.
+    /// What a refusal says, if it is one of an Interlock server.
     pub async fn refusal(&self, mut response: Response) -> Option<ClientError> {
         let mut answer = Vec::new();
         while let Ok(Some(chunk)) = response.chunk().await {

@@ -10,7 +10,7 @@ use reqwest::Url;
 use super::contexts::Contexts;
 use super::local;
 use super::secret::Secret;
-use crate::output::exit::{Ended, Exit};
+use crate::output::exit::{Exit, ExitError};
 
 pub const DEFAULT_SERVER: &str = "http://127.0.0.1:8420";
 
@@ -66,7 +66,7 @@ impl TargetArgs {
         {
             if contexts.means_local(name) {
                 let found = local::find().ok_or_else(|| {
-                    Ended::saying(Exit::Config, "no server runs on this machine; `interlock up` starts one")
+                    ExitError::saying(Exit::Config, "no server runs on this machine; `interlock up` starts one")
                 })?;
                 let server = address(&found.server)?;
                 return Ok(Target { server, credential: found.api_key, ca: found.ca, from: "--context" });
@@ -100,7 +100,7 @@ impl TargetArgs {
 
     /// A credential of this call alone, whatever the context says.
     fn given_credential(&self) -> anyhow::Result<Option<Secret>> {
-        let wrong = |what: String| Ended::saying(Exit::Config, what);
+        let wrong = |what: String| ExitError::saying(Exit::Config, what);
         if let Some(path) = &self.api_key_file {
             let text = std::fs::read_to_string(path)
                 .map_err(|error| wrong(format!("cannot read the API key file {}: {error}", path.display())))?;
@@ -132,7 +132,7 @@ fn is_loopback(url: &Url) -> bool {
 pub fn address(text: &str) -> anyhow::Result<String> {
     let wrong = |what: &str| {
         let what = format!("`{text}` is not the address of a server: {what}; write https://HOST or http://HOST:PORT");
-        Ended::saying(Exit::Config, what)
+        ExitError::saying(Exit::Config, what)
     };
     let with_scheme = if text.contains("://") { text.to_owned() } else { guess_scheme(text) };
     let url = Url::parse(&with_scheme).map_err(|error| wrong(&error.to_string()))?;

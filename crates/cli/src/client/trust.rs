@@ -4,14 +4,14 @@ use std::path::Path;
 
 use reqwest::Certificate;
 
-use crate::output::exit::{Ended, Exit};
+use crate::output::exit::{Exit, ExitError};
 
 /// The longest file of certificates that is read.
 const FILE_BYTES_MAX: u64 = 1 << 20;
 
 /// The file, if there are certificates in it.
 pub fn read(path: &Path) -> anyhow::Result<Vec<u8>> {
-    let wrong = |what: String| Ended::saying(Exit::Config, format!("the authority {}: {what}", path.display()));
+    let wrong = |what: String| ExitError::saying(Exit::Config, format!("the authority {}: {what}", path.display()));
     let length = std::fs::metadata(path).map_err(|error| wrong(format!("cannot be read: {error}")))?.len();
     if length > FILE_BYTES_MAX {
         return Err(wrong(format!("it has {length} bytes; a file of certificates has at most {FILE_BYTES_MAX}")));

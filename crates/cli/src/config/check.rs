@@ -6,9 +6,10 @@ use std::path::PathBuf;
 use clap::{Args, FromArgMatches as _};
 use serde::Serialize;
 
-use super::{Layered, parse};
+use super::{LayeredConfig, parse};
 use crate::output::Printer;
-use crate::output::exit::{Ended, Exit};
+use crate::output::causes::causes;
+use crate::output::exit::{Exit, ExitError};
 
 #[derive(Args)]
 pub struct CheckArgs {
@@ -26,7 +27,7 @@ pub fn run(printer: Printer, args: CheckArgs) -> anyhow::Result<()> {
     let layered = layered("server", args.file.as_deref())?;
     let Some(file) = layered.file.clone() else {
         let what = "no config file is read here: name one, or write one with `interlock config init`";
-        return Err(Ended::saying(Exit::Config, what));
+        return Err(ExitError::saying(Exit::Config, what));
     };
     let mut mistakes = Vec::new();
     for command in ["server", "up", "worker"] {
@@ -38,13 +39,13 @@ pub fn run(printer: Printer, args: CheckArgs) -> anyhow::Result<()> {
             crate::Command::Worker(args) => args.check(),
             _ => Ok(()),
         };
-        let mistake = mistake.err().map(|error| format!("{error:#}"));
+        let mistake = mistake.err().map(|error| causes(&error));
         mistakes.extend(mistake.filter(|mistake| !mistakes.contains(mistake)));
     }
     let file = file.display().to_string();
     if !mistakes.is_empty() {
         let lines: Vec<_> = mistakes.iter().map(|mistake| format!("{file}: {mistake}")).collect();
-        return Err(Ended::saying(Exit::Config, lines.join("\n")));
+        return Err(ExitError::saying(Exit::Config, lines.join("\n")));
     }
     let settings: Vec<String> = layered.said.into_iter().map(|said| said.key).collect();
     let report = CheckReport { file, settings };
@@ -54,7 +55,7 @@ pub fn run(printer: Printer, args: CheckArgs) -> anyhow::Result<()> {
     })
 }
 
-fn layered(command: &str, file: Option<&std::path::Path>) -> anyhow::Result<Layered> {
+fn layered(command: &str, file: Option<&std::path::Path>) -> anyhow::Result<LayeredConfig> {
     let mut line: Vec<OsString> = vec!["interlock".into(), command.into()];
     if let Some(file) = file {
         line.extend(["--config".into(), file.into()]);

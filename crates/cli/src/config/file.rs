@@ -10,8 +10,8 @@ use interlock_core::text::visible::visible;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::known::{Known, Shape};
-use crate::output::exit::{Ended, Exit};
+use super::known::{SettingSpec, Shape};
+use crate::output::exit::{Exit, ExitError};
 
 const BYTES_MAX: u64 = 1 << 20;
 
@@ -20,35 +20,35 @@ const BYTES_MAX: u64 = 1 << 20;
 pub struct Setting {
     pub key: String,
     pub values: Vec<String>,
-    pub at: At,
+    pub at: FilePosition,
 }
 
 /// A place in the file, counted from 1.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct At {
+pub struct FilePosition {
     path: PathBuf,
     line: usize,
     column: usize,
 }
 
-impl fmt::Display for At {
+impl fmt::Display for FilePosition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}:{}", self.path.display(), self.line, self.column)
     }
 }
 
-pub fn read(path: &Path, known: &[Known]) -> anyhow::Result<Vec<Setting>> {
-    let wrong = |what: String| Ended::saying(Exit::Config, format!("{}: {what}", path.display()));
+pub fn read(path: &Path, known: &[SettingSpec]) -> anyhow::Result<Vec<Setting>> {
+    let wrong = |what: String| ExitError::saying(Exit::Config, format!("{}: {what}", path.display()));
     let size = std::fs::metadata(path).map_err(|error| wrong(format!("cannot be read: {error}")))?.len();
     if size > BYTES_MAX {
         return Err(wrong(format!("it is {size} bytes long; a config file has at most {BYTES_MAX}")));
     }
     let text = std::fs::read_to_string(path).map_err(|error| wrong(format!("cannot be read: {error}")))?;
-    check(path, &text, known).map_err(|mistakes| Ended::saying(Exit::Config, mistakes.join("\n")))
+    check(path, &text, known).map_err(|mistakes| ExitError::saying(Exit::Config, mistakes.join("\n")))
 }
 
 /// What the text says, or everything that is wrong with it.
-pub fn check(path: &Path, text: &str, known: &[Known]) -> Result<Vec<Setting>, Vec<String>> {
+pub fn check(path: &Path, text: &str, known: &[SettingSpec]) -> Result<Vec<Setting>, Vec<String>> {
     let mut reader = SettingsReader { path, text, known, said: Vec::new(), mistakes: Vec::new() };
     match DeTable::parse(text) {
         Ok(table) => reader.table("", table.get_ref()),
@@ -63,17 +63,17 @@ pub fn check(path: &Path, text: &str, known: &[Known]) -> Result<Vec<Setting>, V
 struct SettingsReader<'a> {
     path: &'a Path,
     text: &'a str,
-    known: &'a [Known],
+    known: &'a [SettingSpec],
     said: Vec<Setting>,
     mistakes: Vec<String>,
 }
 
 impl SettingsReader<'_> {
-    fn at(&self, offset: usize) -> At {
+    fn at(&self, offset: usize) -> FilePosition {
         let before = self.text.get(..offset).unwrap_or(self.text);
         let line = before.matches('\n').count() + 1;
         let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;
-        At { path: self.path.to_owned(), line, column }
+        FilePosition { path: self.path.to_owned(), line, column }
     }
 
     fn wrong(&mut self, offset: usize, what: &str) {
@@ -118,7 +118,7 @@ impl SettingsReader<'_> {
         }
     }
 
-    fn setting(&mut self, known: &Known, offset: usize, value: &Spanned<DeValue<'_>>) {
+    fn setting(&mut self, known: &SettingSpec, offset: usize, value: &Spanned<DeValue<'_>>) {
         let Some(values) = written(known.shape, value.get_ref()) else {
             let (key, is, takes) = (&known.key, value.get_ref().type_str(), known.shape.described());
             self.wrong(value.span().start, &format!("`{key}` takes {takes}; this is {}", article(is)));
@@ -146,7 +146,7 @@ impl SettingsReader<'_> {
 }
 
 /// Whether the flag would take this one value for several. Tables and lists join theirs on purpose.
-fn splits(known: &Known, value: &str) -> bool {
+fn splits(known: &SettingSpec, value: &str) -> bool {
     known.arg.get_action().takes_values() && known.separator().is_some_and(|separator| value.contains(separator))
 }
 
@@ -176,7 +176,7 @@ fn written(shape: Shape, value: &DeValue<'_>) -> Option<Vec<String>> {
 }
 
 /// What the flag itself would say about this value.
-fn refused(known: &Known, value: &str) -> Option<String> {
+fn refused(known: &SettingSpec, value: &str) -> Option<String> {
     if known.shape == Shape::Switch {
         return None;
     }

@@ -1,5 +1,5 @@
-//! `interlock config init`: a file that says everything there is to say, commented out, so that what it sets is what
-//! somebody chose.
+//! `interlock config init`: a file with every setting, commented out. What is not commented out later was chosen by the
+//! operator.
 
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -9,9 +9,9 @@ use std::path::PathBuf;
 use anyhow::Context as _;
 use clap::{Args, CommandFactory};
 
-use super::known::{self, Known, Shape};
+use super::known::{self, SettingSpec, Shape};
 use super::{FILE, data_folder};
-use crate::output::exit::{Ended, Exit};
+use crate::output::exit::{Exit, ExitError};
 use crate::output::{Printer, say};
 
 const OPENING: &str =
@@ -46,9 +46,9 @@ pub fn run(printer: Printer, args: InitArgs) -> anyhow::Result<()> {
     let mut file = file.map_err(|error| match error.kind() {
         std::io::ErrorKind::AlreadyExists => {
             let what = format!("{} is there already; name another file, or `-` to print it", path.display());
-            Ended::saying(Exit::Config, what)
+            ExitError::saying(Exit::Config, what)
         }
-        _ => Ended::saying(Exit::Config, format!("{} cannot be written: {error}", path.display())),
+        _ => ExitError::saying(Exit::Config, format!("{} cannot be written: {error}", path.display())),
     })?;
     file.write_all(text.as_bytes()).with_context(|| format!("cannot write {}", path.display()))?;
     printer.note(&format!("{} is written. Nothing in it is set yet.", path.display()));
@@ -73,7 +73,7 @@ pub fn text() -> String {
     text
 }
 
-fn entry(known: &Known, text: &mut String) {
+fn entry(known: &SettingSpec, text: &mut String) {
     let help = known.arg.get_help().map(ToString::to_string).unwrap_or_default();
     text.push('\n');
     for line in folded(&help, 110) {
@@ -88,7 +88,7 @@ fn entry(known: &Known, text: &mut String) {
 }
 
 /// The default as the file writes it, or something of the right kind where there is none.
-fn value(known: &Known) -> String {
+fn value(known: &SettingSpec) -> String {
     let defaults: Vec<String> =
         known.arg.get_default_values().iter().map(|value| value.to_string_lossy().into_owned()).collect();
     // A text of JSON is one of TOML, too.

@@ -40,7 +40,7 @@ impl Shape {
 
 /// One setting.
 #[derive(Debug, Clone)]
-pub struct Known {
+pub struct SettingSpec {
     /// `oidc.issuer`: as the file writes it.
     pub key: String,
     pub variable: String,
@@ -50,7 +50,7 @@ pub struct Known {
     pub commands: Vec<&'static str>,
 }
 
-impl Known {
+impl SettingSpec {
     /// Whether this flag says the same.
     pub fn is(&self, arg: &Arg) -> bool {
         variable(arg).is_some_and(|name| name == self.variable)
@@ -77,8 +77,8 @@ pub fn variable(arg: &Arg) -> Option<String> {
 }
 
 /// All settings, each once.
-pub fn all(root: &Command) -> Vec<Known> {
-    let mut settings: Vec<Known> = Vec::new();
+pub fn all(root: &Command) -> Vec<SettingSpec> {
+    let mut settings: Vec<SettingSpec> = Vec::new();
     for name in COMMANDS {
         let Some(command) = root.find_subcommand(name) else { continue };
         for arg in command.get_arguments().filter(|arg| !arg.is_global_set()) {
@@ -88,7 +88,7 @@ pub fn all(root: &Command) -> Vec<Known> {
             }
             match settings.iter_mut().find(|known| known.variable == variable) {
                 Some(known) => known.commands.push(name),
-                None => settings.push(Known {
+                None => settings.push(SettingSpec {
                     key: key(name, flag),
                     variable,
                     shape: shape(arg),

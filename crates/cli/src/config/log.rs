@@ -3,7 +3,7 @@
 use clap::{Args, ValueEnum};
 use tracing_subscriber::EnvFilter;
 
-use super::Layered;
+use super::LayeredConfig;
 
 /// What the programs of a worker write on standard error is told, unless the filter names it.
 const PROGRAMS: &str = "interlock_worker::stderr=info";
@@ -33,7 +33,7 @@ fn filter(text: &str) -> Result<String, String> {
 
 /// Begins to log, as the command line, the environment and the file say. Commands without these settings log what
 /// INTERLOCK_LOG asks for, as text.
-pub fn begin(layered: &Layered) {
+pub fn begin(layered: &LayeredConfig) {
     let leaf = layered.leaf();
     let asked = leaf.try_get_one::<String>("log").ok().flatten().cloned();
     let asked = asked.or_else(|| std::env::var("INTERLOCK_LOG").ok());

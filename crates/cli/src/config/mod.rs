@@ -23,9 +23,9 @@ use clap::parser::ValueSource;
 use clap::{ArgMatches, Args, Command, CommandFactory, Subcommand};
 
 use crate::output::OutputArgs;
-use crate::output::exit::{Ended, Exit};
+use crate::output::exit::{Exit, ExitError};
 use file::Setting;
-use known::Known;
+use known::SettingSpec;
 pub use known::variable;
 pub use log::LogArgs;
 
@@ -73,7 +73,7 @@ pub fn run(args: ConfigArgs) -> anyhow::Result<()> {
 }
 
 /// A command line with its variables and its file.
-pub struct Layered {
+pub struct LayeredConfig {
     pub matches: ArgMatches,
     /// The command that stands in it, word by word: `["db", "check"]`.
     pub verb: Vec<String>,
@@ -81,7 +81,7 @@ pub struct Layered {
     pub said: Vec<Setting>,
 }
 
-impl Layered {
+impl LayeredConfig {
     /// The innermost command's own values.
     pub fn leaf(&self) -> &ArgMatches {
         let mut leaf = &self.matches;
@@ -94,11 +94,11 @@ impl Layered {
 
 /// Parses a command line. What is wrong with the line itself is said by clap, which also ends the process then; what is
 /// wrong with the file is an error.
-pub fn parse(line: Vec<OsString>) -> anyhow::Result<Layered> {
+pub fn parse(line: Vec<OsString>) -> anyhow::Result<LayeredConfig> {
     let command = without_values(crate::Cli::command());
     let matches = matches(command.clone(), &line);
     let verb = verb(&matches);
-    let layered = Layered { matches, verb, file: None, said: Vec::new() };
+    let layered = LayeredConfig { matches, verb, file: None, said: Vec::new() };
     let leaf = layered.leaf();
     if leaf.try_contains_id(CONFIG).is_err() {
         return Ok(layered);
@@ -109,10 +109,10 @@ pub fn parse(line: Vec<OsString>) -> anyhow::Result<Layered> {
     if let Some(data) = said.iter().find(|said| said.key == "data").filter(|_| !place.named) {
         let what = "`data` cannot stand in the file that was found in the data folder; \
                     give it with --data, or name the file with --config";
-        return Err(Ended::saying(Exit::Config, format!("{}: {what}", data.at)));
+        return Err(ExitError::saying(Exit::Config, format!("{}: {what}", data.at)));
     }
     let command = with_defaults(command, &layered.verb, &known, &said);
-    Ok(Layered { matches: self::matches(command, &line), file: Some(place.path), said, ..layered })
+    Ok(LayeredConfig { matches: self::matches(command, &line), file: Some(place.path), said, ..layered })
 }
 
 /// Help names the variables of the environment, and not what they hold: that may be a password.
@@ -138,30 +138,30 @@ fn verb(matches: &ArgMatches) -> Vec<String> {
     words
 }
 
-/// Which file is meant.
-struct Place {
+/// The config file of this command.
+struct ConfigFile {
     path: PathBuf,
-    /// Somebody asked for it, so it must be there.
+    /// The user or the environment has named it, so it must be there.
     named: bool,
 }
 
-fn place(leaf: &ArgMatches) -> anyhow::Result<Option<Place>> {
+fn place(leaf: &ArgMatches) -> anyhow::Result<Option<ConfigFile>> {
     let path = |id: &str| leaf.try_get_one::<PathBuf>(id).ok().flatten().filter(|path| !path.as_os_str().is_empty());
     if let Some(path) = path(CONFIG) {
         let from =
             if leaf.value_source(CONFIG) == Some(ValueSource::EnvVariable) { "INTERLOCK_CONFIG" } else { "--config" };
         if !path.is_file() {
             let what = format!("there is no config file {}, which {from} names", path.display());
-            return Err(Ended::saying(Exit::Config, what));
+            return Err(ExitError::saying(Exit::Config, what));
         }
-        return Ok(Some(Place { path: path.clone(), named: true }));
+        return Ok(Some(ConfigFile { path: path.clone(), named: true }));
     }
     let path = path("data").map_or(Path::new(DATA_DEFAULT), PathBuf::as_path).join(FILE);
-    Ok(path.is_file().then_some(Place { path, named: false }))
+    Ok(path.is_file().then_some(ConfigFile { path, named: false }))
 }
 
 /// The command with what the file says in the place of its defaults, which variables and flags override.
-fn with_defaults(command: Command, verb: &[String], known: &[Known], said: &[Setting]) -> Command {
+fn with_defaults(command: Command, verb: &[String], known: &[SettingSpec], said: &[Setting]) -> Command {
     let Some((word, rest)) = verb.split_first() else {
         let mut command = command;
         for said in said {

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use clap::CommandFactory as _;
 
-use super::known::{self, Known};
+use super::known::{self, SettingSpec};
 
 const OPENING: &str = "# Configuration
 
@@ -75,7 +75,7 @@ pub fn page() -> String {
     page
 }
 
-fn line(known: &Known) -> String {
+fn line(known: &SettingSpec) -> String {
     let arg = &known.arg;
     let default: Vec<_> = arg.get_default_values().iter().map(|value| value.to_string_lossy()).collect();
     let default = match default.join(",") {

@@ -8,10 +8,10 @@ use interlock_store::StoreUrl;
 use interlock_worker::BrokerAddress;
 use serde::Serialize;
 
-use super::known::{self, Known};
-use super::{Layered, parse};
+use super::known::{self, SettingSpec};
+use super::{LayeredConfig, parse};
 use crate::output::Printer;
-use crate::output::exit::{Ended, Exit};
+use crate::output::exit::{Exit, ExitError};
 use crate::output::layouts;
 use crate::output::paint::Tone;
 use crate::output::table::{Cell, Table};
@@ -21,7 +21,7 @@ struct ShownSetting {
     key: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     value: Option<String>,
-    from: From,
+    from: SettingSource,
     /// The flag, the variable, or the place in the file.
     #[serde(skip_serializing_if = "Option::is_none")]
     place: Option<String>,
@@ -29,7 +29,7 @@ struct ShownSetting {
 
 #[derive(Serialize, Clone, Copy, PartialEq, Eq)]
 #[serde(rename_all = "snake_case")]
-enum From {
+enum SettingSource {
     Flag,
     Environment,
     File,
@@ -53,7 +53,7 @@ pub fn run(printer: Printer, line: Vec<OsString>) -> anyhow::Result<()> {
     let settings: Vec<ShownSetting> = of_command.map(|known| shown(&layered, known)).collect();
     if settings.is_empty() {
         let what = format!("`{command}` has no settings; name one of server, up, worker");
-        return Err(Ended::saying(Exit::Usage, what));
+        return Err(ExitError::saying(Exit::Usage, what));
     }
     let file = layered.file.as_ref().map(|path| path.display().to_string());
     let none = "No config file is read; `interlock.toml` in the data folder would be.";
@@ -73,15 +73,17 @@ pub fn run(printer: Printer, line: Vec<OsString>) -> anyhow::Result<()> {
     printer.list(&report, table, "")
 }
 
-fn shown(layered: &Layered, known: &Known) -> ShownSetting {
+fn shown(layered: &LayeredConfig, known: &SettingSpec) -> ShownSetting {
     let leaf = layered.leaf();
     let id = known.arg.get_id().as_str();
     let said = layered.said.iter().find(|said| said.key == known.key);
     let (from, place) = match (leaf.value_source(id), said) {
-        (Some(ValueSource::CommandLine), _) => (From::Flag, known.arg.get_long().map(|flag| format!("--{flag}"))),
-        (Some(ValueSource::EnvVariable), _) => (From::Environment, Some(known.variable.clone())),
-        (_, Some(said)) => (From::File, Some(said.at.to_string())),
-        _ => (From::Default, None),
+        (Some(ValueSource::CommandLine), _) => {
+            (SettingSource::Flag, known.arg.get_long().map(|flag| format!("--{flag}")))
+        }
+        (Some(ValueSource::EnvVariable), _) => (SettingSource::Environment, Some(known.variable.clone())),
+        (_, Some(said)) => (SettingSource::File, Some(said.at.to_string())),
+        _ => (SettingSource::Default, None),
     };
     let values: Vec<String> =
         leaf.get_raw(id).into_iter().flatten().map(OsStr::to_string_lossy).map(std::borrow::Cow::into_owned).collect();
@@ -91,7 +93,7 @@ fn shown(layered: &Layered, known: &Known) -> ShownSetting {
 }
 
 /// The settings that can hold a password are addresses: the store's and the broker's.
-fn without_secrets(known: &Known, value: String) -> String {
+fn without_secrets(known: &SettingSpec, value: String) -> String {
     match known.variable.as_str() {
         "INTERLOCK_STORE" => {
             StoreUrl::parse(&value).map_or_else(|_| "(not an address of a store)".to_owned(), |url| url.to_string())

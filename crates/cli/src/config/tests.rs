@@ -1,4 +1,4 @@
-//! Config files on paper: what is taken, and how mistakes are told.
+//! Config files: what is accepted, and how mistakes are reported.
 
 use std::path::Path;
 

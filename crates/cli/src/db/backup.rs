@@ -1,5 +1,5 @@
 //! `interlock db backup`: the database first, then the payloads that the copy refers to. Payloads are written before
-//! whoever refers to them is committed, so that in this order none is missing.
+//! the rows that refer to them are committed, so that in this order none is missing.
 
 use std::path::{Path, PathBuf};
 
@@ -27,7 +27,7 @@ pub async fn run(store: &StoreArg, place: &PlaceArgs, to: PathBuf) -> anyhow::Re
     anyhow::ensure!(!folder.exists(), "{} exists already; name a file for which it does not", folder.display());
     interlock_store::backup_file(&path, &to).await?;
     println!("{} is a copy of {}", to.display(), path.display());
-    // Not beside the copy: whoever gets hold of both can sign in with what stands in it.
+    // Not beside the copy: with both, a thief could sign in with the keys in the copy.
     println!(
         "the server's secret is not in it: keep {} (or the file that --secret-file names) as well, somewhere else; without it \
          API keys and the secrets of webhooks are lost",

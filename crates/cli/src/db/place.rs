@@ -5,14 +5,14 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use interlock_engine::payloads::Objects;
-use interlock_engine::payloads::survey::{Lost, Progress, Survey};
+use interlock_engine::payloads::survey::{LostPayload, Progress, Survey};
 
 use crate::output::span::bytes;
 use crate::server::PAYLOADS_FOLDER;
 use crate::server::outbound::OutboundArgs;
 
 /// Beside a backup: the payloads that it refers to.
-const BESIDE: &str = ".payloads";
+const PAYLOADS_SUFFIX: &str = ".payloads";
 
 #[derive(Args)]
 pub struct PlaceArgs {
@@ -53,7 +53,7 @@ impl PlaceArgs {
 /// The folder beside a backup.
 pub fn beside(backup: &Path) -> PathBuf {
     let mut name = backup.as_os_str().to_owned();
-    name.push(BESIDE);
+    name.push(PAYLOADS_SUFFIX);
     PathBuf::from(name)
 }
 
@@ -79,7 +79,7 @@ impl Line {
     pub fn show(&self, text: &str) {
         if self.shown {
             let mut stderr = std::io::stderr();
-            // Nobody is the worse for a line that cannot be shown.
+            // A line that cannot be shown does no harm.
             let _ = write!(stderr, "\r{text}\x1b[K");
             let _ = stderr.flush();
         }
@@ -94,7 +94,7 @@ impl Drop for Line {
 
 /// Names what is lost, by who refers to it.
 pub fn tell_lost(survey: &Survey) {
-    for Lost { row, holder, error } in &survey.lost {
+    for LostPayload { row, holder, error } in &survey.lost {
         println!("{}\t{}\t{holder}\t{error}", error.code(), row.tenant);
     }
     let more = survey.lost_total - survey.lost.len() as u64;

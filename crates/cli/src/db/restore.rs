@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use interlock_engine::EngineOptions;
-use interlock_engine::commands::restore::Parked;
+use interlock_engine::commands::restore::ParkedRun;
 use interlock_engine::payloads::Objects;
 use interlock_engine::payloads::copy::bring_back;
 use interlock_engine::payloads::survey::{Depth, Survey, survey};
@@ -111,7 +111,7 @@ fn tell_secret(data: &std::path::Path) {
     }
 }
 
-fn tell_parked(parked: &[Parked]) {
+fn tell_parked(parked: &[ParkedRun]) {
     println!("{} runs act on the outside and are paused (restored)", parked.len());
     if !parked.is_empty() {
         println!("\nmay have happened since the backup; look, then resume or resolve:");

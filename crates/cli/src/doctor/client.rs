@@ -72,7 +72,7 @@ pub async fn server(args: &TargetArgs) -> Vec<Finding> {
         Ok(response) => response,
         Err(error) => {
             let fix = error.hint().unwrap_or_default();
-            // Whoever asks for no particular server may well be about to start one.
+            // Where no server was named, the user may be about to start one.
             return vec![match from {
                 "the default" => Finding::warning("server", error.to_string(), fix),
                 _ => Finding::problem("server", error.to_string(), fix),

@@ -74,7 +74,7 @@ pub async fn port(listen: SocketAddr) -> Finding {
     }
 }
 
-/// Whether what listens there is one of ours.
+/// Whether an Interlock server listens there.
 async fn ours(listen: SocketAddr) -> bool {
     // A server that speaks HTTPS tells so in plain words.
     let builder = reqwest::Client::builder().no_proxy().redirect(reqwest::redirect::Policy::none());

@@ -17,7 +17,7 @@ use serde::Serialize;
 
 use crate::client::ClientArgs;
 use crate::config::ConfigArg;
-use crate::output::exit::{Ended, Exit};
+use crate::output::exit::{Exit, ExitError};
 use crate::output::paint::{Paint, Tone};
 use crate::server::connectors::CredentialArgs;
 
@@ -102,7 +102,7 @@ pub async fn run(args: DoctorArgs) -> anyhow::Result<()> {
     let problems = findings.iter().filter(|finding| finding.verdict == Verdict::Problem).count();
     let report = DoctorReport { healthy: problems == 0, findings };
     printer.show(&report, |paint| page(&report.findings, paint))?;
-    if problems == 0 { Ok(()) } else { Err(Ended::silently(Exit::Unsuccessful)) }
+    if problems == 0 { Ok(()) } else { Err(ExitError::silently(Exit::Unsuccessful)) }
 }
 
 fn page(findings: &[Finding], paint: Paint) -> String {

@@ -1,4 +1,4 @@
-//! What only its owner may read: the data folder, and the files in it that let somebody in.
+//! What only its owner may read: the data folder, and the files in it that give access.
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;

@@ -27,7 +27,7 @@ fn namespaces() -> Finding {
         let fix = "sysctl -w kernel.apparmor_restrict_unprivileged_userns=0, or an AppArmor profile for bwrap";
         return Finding::warning(CHECK, "held back by AppArmor", fix);
     }
-    // The settings may allow it and a container around us may not: trying is the only answer.
+    // The settings may allow it and a container around this process may not: trying is the only answer.
     let tried = Command::new("unshare")
         .args(["--user", "--map-root-user", "true"])
         .stdin(Stdio::null())
@@ -74,11 +74,11 @@ fn landlock() -> Finding {
 
 fn cgroups() -> Finding {
     const CHECK: &str = "cgroups";
-    const WANTED: [&str; 3] = ["cpu", "memory", "pids"];
+    const CONTROLLERS: [&str; 3] = ["cpu", "memory", "pids"];
     match read("/sys/fs/cgroup/cgroup.controllers") {
         Some(controllers) => {
             let missing: Vec<_> =
-                WANTED.into_iter().filter(|wanted| !controllers.split(' ').any(|name| name == *wanted)).collect();
+                CONTROLLERS.into_iter().filter(|wanted| !controllers.split(' ').any(|name| name == *wanted)).collect();
             if missing.is_empty() {
                 Finding::ok(CHECK, "version 2, with cpu, memory and pids")
             } else {

@@ -5,6 +5,7 @@ use std::path::Path;
 use interlock_store::{OpenError, StoreUrl};
 
 use super::Finding;
+use crate::output::causes::causes;
 use crate::output::span;
 use crate::server::open;
 
@@ -55,15 +56,17 @@ pub async fn look(store: Option<&str>, data: &Path) -> Vec<Finding> {
 
 /// Live runs that cannot be read; loops leave them alone.
 async fn unreadable(store: &interlock_store::Store) -> Finding {
-    const NAMED: usize = 5;
+    const NAMED_MAX: usize = 5;
     let fix = "interlock db check --store … lists all rows that are wrong; restore a backup, or mend the row";
     match store.unreadable_runs(RUNS_LOOKED_AT_MAX).await {
         Ok((looked_at, runs)) if runs.is_empty() => {
             Finding::ok("live runs", format!("all {looked_at} that were looked at can be read"))
         }
         Ok((_, runs)) => {
-            let named: Vec<String> = runs.iter().take(NAMED).map(|(_, run, why)| format!("{run} ({why})")).collect();
-            let more = if runs.len() > NAMED { format!(", and {} more", runs.len() - NAMED) } else { String::new() };
+            let named: Vec<String> =
+                runs.iter().take(NAMED_MAX).map(|(_, run, why)| format!("{run} ({why})")).collect();
+            let more =
+                if runs.len() > NAMED_MAX { format!(", and {} more", runs.len() - NAMED_MAX) } else { String::new() };
             Finding::problem("live runs", format!("cannot be read: {}{more}", named.join(", ")), fix)
         }
         Err(error) => Finding::problem("live runs", error.to_string(), fix),
@@ -71,7 +74,7 @@ async fn unreadable(store: &interlock_store::Store) -> Finding {
 }
 
 fn refused(error: &anyhow::Error) -> Finding {
-    let what = format!("{error:#}");
+    let what = causes(error);
     match error.downcast_ref::<OpenError>() {
         Some(OpenError::NeedsMigration { .. }) => {
             Finding::warning("store", what, "interlock db migrate, or just start the server: it migrates by itself")
@@ -94,7 +97,7 @@ fn refused(error: &anyhow::Error) -> Finding {
     }
 }
 
-/// How far the database's clock is from ours, where it has its own.
+/// How far the database's clock is from this machine's, where it has its own.
 async fn clock(store: &interlock_store::Store) -> Option<Finding> {
     let theirs = store.server_time().await.ok().flatten()?;
     let off = span::now().0.abs_diff(theirs.0);

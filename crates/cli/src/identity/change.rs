@@ -36,7 +36,7 @@ enum ChangeVerb {
         #[arg(value_name = "CHANGE")]
         which: ChangeId,
     },
-    /// Agree to a change that somebody else has asked for. They carry it out after that.
+    /// Agree to a change that another admin has asked for. That admin carries it out after that.
     Approve {
         #[arg(value_name = "CHANGE")]
         which: ChangeId,

@@ -17,7 +17,7 @@ use reqwest::Method;
 
 use crate::client::{Client, ClientArgs, fill};
 use crate::output::confirm::ConfirmArgs;
-use crate::output::exit::{Ended, Exit};
+use crate::output::exit::{Exit, ExitError};
 use crate::output::layouts;
 use crate::output::paint::Tone;
 use crate::output::table::{Cell, Table};
@@ -108,7 +108,7 @@ fn made(printer: Printer, created: &CreatedKey) -> anyhow::Result<()> {
     printer.show(created, |_| format!("{}\n", created.text))
 }
 
-/// The file comes first: a key whose text could not be kept would be one that nobody has and that works.
+/// The file is opened before the key is made: a key whose text could not be written would work, and be lost.
 async fn made_in(client: &Client, printer: Printer, body: &CreateKey, path: &Path) -> anyhow::Result<()> {
     let kept = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
     let mut kept = match kept {
@@ -156,7 +156,7 @@ async fn find(client: &Client, named: &str) -> anyhow::Result<KeyId> {
 fn among(keys: &[KeyView], named: &str, now: Timestamp) -> anyhow::Result<KeyId> {
     let works = |key: &&KeyView| key.revoked_at.is_none() && key.expires_at.is_none_or(|at| at > now);
     let found: Vec<_> = keys.iter().filter(works).filter(|key| key.name == named).collect();
-    let missing = |what: String| Err(Ended::saying(Exit::NotFound, what));
+    let missing = |what: String| Err(ExitError::saying(Exit::NotFound, what));
     match found[..] {
         [one] => Ok(one.key),
         [] => {

@@ -8,7 +8,7 @@ use reqwest::Method;
 
 use crate::client::{Client, ClientArgs, fill};
 use crate::output::Printer;
-use crate::output::exit::{Ended, Exit};
+use crate::output::exit::{Exit, ExitError};
 use crate::output::layouts;
 use crate::output::paint::Tone;
 use crate::output::table::{Cell, Table};
@@ -139,7 +139,7 @@ async fn find(client: &Client, named: &str) -> anyhow::Result<TenantView> {
         return Ok(tenants.swap_remove(found));
     }
     let hint = hint(named, tenants.iter().map(|tenant| tenant.name.as_str()));
-    Err(Ended::saying(Exit::NotFound, format!("there is no tenant `{named}`; {hint}")))
+    Err(ExitError::saying(Exit::NotFound, format!("there is no tenant `{named}`; {hint}")))
 }
 
 fn table(tenants: &[TenantView]) -> Table {

@@ -10,7 +10,7 @@ use reqwest::Method;
 
 use crate::client::{Client, ClientArgs, fill};
 use crate::identity::login;
-use crate::output::exit::{Ended, Exit};
+use crate::output::exit::{Exit, ExitError};
 use crate::output::layouts;
 use crate::output::paint::Tone;
 use crate::output::table::{Cell, Table};
@@ -144,7 +144,7 @@ async fn find(client: &Client, named: &str) -> anyhow::Result<UserView> {
         return Ok(users.swap_remove(found));
     }
     let hint = hint(named, users.iter().map(|user| user.name.as_str()));
-    Err(Ended::saying(Exit::NotFound, format!("there is no person called `{named}`; {hint}")))
+    Err(ExitError::saying(Exit::NotFound, format!("there is no person called `{named}`; {hint}")))
 }
 
 fn words(user: &UserView) -> impl FnOnce(crate::output::paint::Paint) -> String {

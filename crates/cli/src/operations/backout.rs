@@ -21,7 +21,7 @@ use tokio::time::Instant;
 use crate::client::{Client, ClientArgs, ClientError, fill};
 use crate::output::Printer;
 use crate::output::confirm::confirm;
-use crate::output::exit::{Ended, Exit};
+use crate::output::exit::{Exit, ExitError};
 
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 /// Runs that have come since are canceled too, this often.
@@ -108,7 +108,7 @@ fn told(printer: Printer, report: &BackoutReport) -> anyhow::Result<()> {
         text
     })?;
     let is_done = report.runs_left == 0 && report.workers_left.is_empty();
-    if is_done { Ok(()) } else { Err(Ended::silently(Exit::Unsuccessful)) }
+    if is_done { Ok(()) } else { Err(ExitError::silently(Exit::Unsuccessful)) }
 }
 
 struct Backout<'a> {

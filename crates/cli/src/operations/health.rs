@@ -7,7 +7,7 @@ use clap::Args;
 use interlock_protocol::health::Health;
 
 use crate::client::{Client, ClientArgs};
-use crate::output::exit::{Ended, Exit};
+use crate::output::exit::{Exit, ExitError};
 
 /// A server that needs longer is not ready.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
@@ -20,11 +20,11 @@ pub struct HealthArgs {
 
 pub async fn run(args: HealthArgs) -> anyhow::Result<()> {
     let mut target = args.client.server.target()?;
-    // Nobody has to be known to ask this, so no credential leaves the machine.
+    // This needs no credential, so none leaves the machine.
     target.credential = None;
     let server = target.server.clone();
     let client = Client::new(target)?;
-    let late = || Ended::saying(Exit::Unavailable, format!("{server} has not answered within {ANSWER_TIMEOUT:?}"));
+    let late = || ExitError::saying(Exit::Unavailable, format!("{server} has not answered within {ANSWER_TIMEOUT:?}"));
     let asked = async {
         let response = client.get("/readyz").open().await?;
         let status = response.status();
@@ -32,9 +32,9 @@ pub async fn run(args: HealthArgs) -> anyhow::Result<()> {
     };
     let (status, answer) = tokio::time::timeout(ANSWER_TIMEOUT, asked).await.map_err(|_| late())??;
     if !status.is_success() {
-        return Err(Ended::saying(Exit::Unavailable, format!("{server} answers {status}: it is not ready")));
+        return Err(ExitError::saying(Exit::Unavailable, format!("{server} answers {status}: it is not ready")));
     }
-    let foreign = |_| Ended::saying(Exit::Unavailable, format!("{server} answers, and is not an Interlock server"));
+    let foreign = |_| ExitError::saying(Exit::Unavailable, format!("{server} answers, and is not an Interlock server"));
     let health: Health = serde_json::from_slice(&answer).map_err(foreign)?;
     args.client.output.printer().show(&health, |_| {
         let mut lines = vec![format!("{server} is {}", health.status)];

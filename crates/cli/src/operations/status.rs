@@ -9,7 +9,7 @@ use interlock_protocol::operations::{StatusView, path};
 
 use super::queue;
 use crate::client::{Client, ClientArgs};
-use crate::output::exit::{Ended, Exit};
+use crate::output::exit::{Exit, ExitError};
 use crate::output::layouts;
 use crate::output::paint::{Paint, Tone, run_tone};
 use crate::output::table::{Cell, Table, cut};
@@ -36,12 +36,12 @@ pub async fn run(args: StatusArgs) -> anyhow::Result<()> {
     if args.watch {
         return tokio::select! {
             ended = watch(&client, printer) => ended,
-            _ = tokio::signal::ctrl_c() => Err(Ended::silently(Exit::Interrupted)),
+            _ = tokio::signal::ctrl_c() => Err(ExitError::silently(Exit::Interrupted)),
         };
     }
     let status = ask(&client).await?;
     printer.show(&status, |paint| page(&status, paint, printer.width()))?;
-    if status.problems.is_empty() { Ok(()) } else { Err(Ended::silently(Exit::Unsuccessful)) }
+    if status.problems.is_empty() { Ok(()) } else { Err(ExitError::silently(Exit::Unsuccessful)) }
 }
 
 async fn ask(client: &Client) -> anyhow::Result<StatusView> {
@@ -54,7 +54,7 @@ async fn watch(client: &Client, printer: Printer) -> anyhow::Result<()> {
         let text = match printer.format {
             Format::Table if printer.terminal => format!("{TOP}{}", page(&status, printer.paint, printer.width())),
             Format::Table => page(&status, printer.paint, printer.width()),
-            // One document a line, whichever format: a stream of YAML documents helps nobody.
+            // One JSON document a line for YAML as well: few tools read a stream of YAML documents.
             Format::Json | Format::Yaml => serde_json::to_string(&status)?,
         };
         say(&text)?;

@@ -4,7 +4,7 @@ use std::io::{self, BufRead, IsTerminal, Write};
 
 use clap::Args;
 
-use crate::output::exit::{Ended, Exit};
+use crate::output::exit::{Exit, ExitError};
 
 /// For verbs that remove or revoke: a person at a terminal is asked, a script is believed.
 #[derive(Debug, Clone, Copy, Args)]
@@ -26,7 +26,7 @@ pub fn confirm(yes: bool, question: &str) -> anyhow::Result<()> {
         return Ok(());
     }
     if !io::stdin().is_terminal() {
-        return Err(Ended::saying(
+        return Err(ExitError::saying(
             Exit::Usage,
             "this needs a confirmation, and there is no terminal to ask on; give --yes to go ahead",
         ));
@@ -42,5 +42,5 @@ fn answered(question: &str) -> anyhow::Result<()> {
     if matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes") {
         return Ok(());
     }
-    Err(Ended::saying(Exit::Unsuccessful, "nothing was done"))
+    Err(ExitError::saying(Exit::Unsuccessful, "nothing was done"))
 }

@@ -20,7 +20,7 @@ pub enum Exit {
     Internal = 70,
     /// `--timeout` has passed, or the server asked to come back later.
     TryLater = 75,
-    /// Nobody is logged in, or who is may not do this.
+    /// There is no login, or the one there is may not do this.
     NotPermitted = 77,
     /// A config file, a context or a credential file is wrong.
     Config = 78,
@@ -55,12 +55,12 @@ impl From<Exit> for ExitCode {
 
 /// An end with its exit code and what to print, if anything is left to say.
 #[derive(Debug)]
-pub struct Ended {
+pub struct ExitError {
     pub exit: Exit,
     pub message: Option<String>,
 }
 
-impl Ended {
+impl ExitError {
     /// Everything has been said already.
     pub fn silently(exit: Exit) -> anyhow::Error {
         Self { exit, message: None }.into()
@@ -71,10 +71,10 @@ impl Ended {
     }
 }
 
-impl fmt::Display for Ended {
+impl fmt::Display for ExitError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.message.as_deref().unwrap_or_default())
     }
 }
 
-impl std::error::Error for Ended {}
+impl std::error::Error for ExitError {}

@@ -4,6 +4,7 @@
 //! user's `-o` decides which of the two is printed. Text that came from outside goes through
 //! [`interlock_core::text::visible`] on its way, in tables ([`table::Table`]) as in JSON and YAML ([`document`]).
 
+pub mod causes;
 pub mod confirm;
 pub mod document;
 pub mod exit;
@@ -20,7 +21,7 @@ use clap::{Args, ValueEnum};
 use interlock_core::text::visible::visible_lines;
 use serde::Serialize;
 
-use crate::output::exit::{Ended, Exit};
+use crate::output::exit::{Exit, ExitError};
 use paint::{ColorChoice, Paint};
 
 #[derive(Debug, Clone, Copy, Args)]
@@ -53,7 +54,7 @@ impl OutputArgs {
 pub struct Printer {
     pub format: Format,
     pub paint: Paint,
-    /// Somebody looks at it, and it has a width.
+    /// The output is a terminal, so it has a width.
     pub terminal: bool,
 }
 
@@ -113,7 +114,7 @@ pub fn say(text: &str) -> anyhow::Result<()> {
     let mut out = io::stdout().lock();
     let end = if text.ends_with('\n') { "" } else { "\n" };
     match write!(out, "{text}{end}").and_then(|()| out.flush()) {
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Err(Ended::silently(Exit::Unsuccessful)),
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Err(ExitError::silently(Exit::Unsuccessful)),
         done => Ok(done?),
     }
 }

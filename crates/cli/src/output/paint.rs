@@ -1,4 +1,4 @@
-//! Colours, for people who want them: not for pipes, and not for those who said no.
+//! Colours: on terminals, unless a flag or the environment says otherwise; not in pipes.
 
 use std::env;
 use std::fmt::Display;

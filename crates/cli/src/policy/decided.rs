@@ -8,7 +8,7 @@ use interlock_policy::{PolicyDecision, explain as in_words};
 use interlock_protocol::policy::{DecisionList, DecisionView, PolicyReplay, ReplayPolicy, path};
 
 use crate::client::{Client, fill};
-use crate::output::exit::{Ended, Exit};
+use crate::output::exit::{Exit, ExitError};
 use crate::output::{Printer, span};
 use crate::run::find;
 
@@ -39,7 +39,7 @@ pub async fn explain(client: &Client, printer: Printer, args: ExplainArgs) -> an
     if list.decisions.is_empty() {
         let what = "nothing was decided there for this run alone: either nothing has begun yet, or the policy allows it in \
                     every run of the workflow's version (`interlock policy eval` says why)";
-        return Err(Ended::saying(Exit::NotFound, what));
+        return Err(ExitError::saying(Exit::NotFound, what));
     }
     printer.show(&list, |_| list.decisions.iter().map(page).collect())
 }

@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use super::{bundle, text};
 use crate::output::Printer;
-use crate::output::exit::{Ended, Exit};
+use crate::output::exit::{Exit, ExitError};
 
 #[derive(Debug, Args)]
 pub struct DiffPolicyArgs {
@@ -26,7 +26,7 @@ pub struct DiffPolicyArgs {
 }
 
 #[derive(Serialize)]
-struct Changed<'a> {
+struct ChangedDecision<'a> {
     /// The line of the inputs, counted from one.
     input: usize,
     step: &'a str,
@@ -35,7 +35,7 @@ struct Changed<'a> {
     rules: Vec<&'a str>,
 }
 
-impl<'a> Changed<'a> {
+impl<'a> ChangedDecision<'a> {
     fn of(difference: &'a Difference, inputs: &'a [PolicyInput]) -> Self {
         let reasons = difference.after.iter().flat_map(|decision: &PolicyDecision| &decision.reasons);
         Self {
@@ -52,18 +52,18 @@ pub fn run(printer: Printer, args: DiffPolicyArgs) -> anyhow::Result<()> {
     let (before, after) = (bundle(Some(&args.before))?, bundle(Some(&args.after))?);
     let inputs = read_inputs(&text(&args.inputs)?).map_err(|error| {
         let what = format!("{}: {error}", args.inputs.display());
-        Ended::saying(Exit::Unsuccessful, what)
+        ExitError::saying(Exit::Unsuccessful, what)
     })?;
     let comparison = compare(&before, &after, &inputs);
-    let all: Vec<Changed<'_>> = comparison.differences().map(|one| Changed::of(one, &inputs)).collect();
+    let all: Vec<ChangedDecision<'_>> = comparison.differences().map(|one| ChangedDecision::of(one, &inputs)).collect();
     printer.show(&all, |_| words(&comparison, &all))?;
-    if comparison.is_empty() { Ok(()) } else { Err(Ended::silently(Exit::Unsuccessful)) }
+    if comparison.is_empty() { Ok(()) } else { Err(ExitError::silently(Exit::Unsuccessful)) }
 }
 
-fn words(comparison: &Comparison, all: &[Changed<'_>]) -> String {
+fn words(comparison: &Comparison, all: &[ChangedDecision<'_>]) -> String {
     let mut words = String::new();
     for changed in all {
-        let Changed { input, step, from, to, rules } = changed;
+        let ChangedDecision { input, step, from, to, rules } = changed;
         let line = format!("input {input} (step {step}): {from} -> {to} ({})", rules.join(", "));
         let _ = writeln!(words, "{}", visible(&line));
     }

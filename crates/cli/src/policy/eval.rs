@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::{bundle, text};
 use crate::output::Printer;
-use crate::output::exit::{Ended, Exit};
+use crate::output::exit::{Exit, ExitError};
 
 #[derive(Debug, Args)]
 pub struct EvalArgs {
@@ -22,7 +22,7 @@ pub struct EvalArgs {
 }
 
 #[derive(Serialize)]
-struct Evaluated<'a> {
+struct EvalReport<'a> {
     bundle: String,
     /// The same for every run of the workflow version.
     depends_on_run: bool,
@@ -36,11 +36,11 @@ pub fn run(printer: Printer, args: EvalArgs) -> anyhow::Result<()> {
     let bundle = bundle(args.bundle.as_ref())?;
     let input: PolicyInput = serde_json::from_str(&text(&args.input)?).map_err(|error| {
         let what = format!("{}: not an input document: {error}", args.input.display());
-        Ended::saying(Exit::Unsuccessful, what)
+        ExitError::saying(Exit::Unsuccessful, what)
     })?;
     let decided = bundle.decide(&input);
     let depends_on_run = bundle.depends_on_bound(&input);
-    let evaluated = Evaluated {
+    let evaluated = EvalReport {
         bundle: bundle.hash().to_string(),
         depends_on_run,
         decision: decided.as_ref().ok(),
@@ -51,5 +51,5 @@ pub fn run(printer: Printer, args: EvalArgs) -> anyhow::Result<()> {
         let lines: Vec<String> = explain(&decided).lines().map(|line| visible(line).into_owned()).collect();
         format!("{}\n  the answer {again} of this workflow version\n", lines.join("\n"))
     })?;
-    if decided.is_err() { Err(Ended::silently(Exit::Unsuccessful)) } else { Ok(()) }
+    if decided.is_err() { Err(ExitError::silently(Exit::Unsuccessful)) } else { Ok(()) }
 }

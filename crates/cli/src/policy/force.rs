@@ -15,7 +15,7 @@ use reqwest::Method;
 use super::sources;
 use crate::client::Client;
 use crate::output::confirm::ConfirmArgs;
-use crate::output::exit::{Ended, Exit};
+use crate::output::exit::{Exit, ExitError};
 use crate::output::layouts;
 use crate::output::table::{Cell, Table};
 use crate::output::{Printer, span};
@@ -165,12 +165,12 @@ fn write(printer: Printer, args: &ExportArgs, found: PolicyFiles) -> anyhow::Res
     std::fs::create_dir_all(folder).with_context(cannot)?;
     if std::fs::read_dir(folder).with_context(cannot)?.next().is_some() {
         let what = format!("{} is not empty; name a folder that is", folder.display());
-        return Err(Ended::saying(Exit::Unsuccessful, what));
+        return Err(ExitError::saying(Exit::Unsuccessful, what));
     }
     for (name, text) in &found.files {
         // A name comes from a server: it must not lead out of the folder.
         if name.contains(['/', '\\']) || name.starts_with('.') {
-            return Err(Ended::saying(Exit::Unsuccessful, format!("the file name `{}` is refused", visible(name))));
+            return Err(ExitError::saying(Exit::Unsuccessful, format!("the file name `{}` is refused", visible(name))));
         }
         std::fs::write(folder.join(name), text).with_context(cannot)?;
     }

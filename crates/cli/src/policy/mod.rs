@@ -15,7 +15,7 @@ use clap::{Args, Subcommand};
 use interlock_policy::{Bundle, BundleSources, LoadError};
 
 use crate::client::ClientArgs;
-use crate::output::exit::{Ended, Exit};
+use crate::output::exit::{Exit, ExitError};
 
 #[derive(Args)]
 pub struct PolicyArgs {
@@ -82,7 +82,7 @@ fn sources(folder: Option<&PathBuf>) -> anyhow::Result<BundleSources> {
         None => Ok(BundleSources::shipped()),
         Some(name) if name.as_os_str() == SHIPPED && !name.exists() => Ok(BundleSources::shipped()),
         Some(folder) if !folder.is_dir() => {
-            Err(Ended::saying(Exit::NotFound, format!("there is no folder {}", folder.display())))
+            Err(ExitError::saying(Exit::NotFound, format!("there is no folder {}", folder.display())))
         }
         Some(folder) => BundleSources::read(folder).map_err(|error| refused(&error)),
     }
@@ -94,7 +94,7 @@ pub fn bundle(folder: Option<&PathBuf>) -> anyhow::Result<Bundle> {
 
 /// A bundle that cannot be used, with all that is wrong about it.
 fn refused(error: &LoadError) -> anyhow::Error {
-    Ended::saying(Exit::Unsuccessful, error.to_string())
+    ExitError::saying(Exit::Unsuccessful, error.to_string())
 }
 
 /// The most that is read of a file of inputs.
@@ -108,7 +108,7 @@ fn text(path: &Path) -> anyhow::Result<String> {
         return Ok(text);
     }
     if !path.exists() {
-        return Err(Ended::saying(Exit::NotFound, format!("there is no file {}", path.display())));
+        return Err(ExitError::saying(Exit::NotFound, format!("there is no file {}", path.display())));
     }
     let read = std::fs::File::open(path).and_then(|file| file.take(INPUTS_BYTES_MAX).read_to_string(&mut text));
     read.with_context(|| format!("cannot read {}", path.display()))?;

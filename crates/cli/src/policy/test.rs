@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use super::{refused, sources};
 use crate::output::Printer;
-use crate::output::exit::{Ended, Exit};
+use crate::output::exit::{Exit, ExitError};
 
 #[derive(Debug, Args)]
 pub struct TestPolicyArgs {
@@ -52,7 +52,7 @@ pub fn run(printer: Printer, args: TestPolicyArgs) -> anyhow::Result<()> {
     tests.retain(|test| args.only.as_ref().is_none_or(|only| test.name.contains(only.as_str())));
     if tests.is_empty() {
         let what = "there is nothing to test; tests are rules named `test_…` in files named `…_test.rego`";
-        return Err(Ended::saying(Exit::Unsuccessful, what));
+        return Err(ExitError::saying(Exit::Unsuccessful, what));
     }
     let failed = tests.iter().filter(|test| !test.has_passed()).count();
     let all: Vec<TestedRule<'_>> = tests.iter().map(TestedRule::of).collect();
@@ -64,5 +64,5 @@ pub fn run(printer: Printer, args: TestPolicyArgs) -> anyhow::Result<()> {
         let _ = writeln!(words, "{} passed, {failed} failed; bundle {}", tests.len() - failed, bundle.hash());
         words
     })?;
-    if failed > 0 { Err(Ended::silently(Exit::Unsuccessful)) } else { Ok(()) }
+    if failed > 0 { Err(ExitError::silently(Exit::Unsuccessful)) } else { Ok(()) }
 }

@@ -10,7 +10,7 @@ use interlock_core::text::visible::visible;
 use serde::Serialize;
 
 use crate::output::OutputArgs;
-use crate::output::exit::{Ended, Exit};
+use crate::output::exit::{Exit, ExitError};
 
 const NAME_CHARS_MAX: usize = 64;
 /// What git leaves out of the project: `interlock up` keeps its data in the folder where it is started.
@@ -58,7 +58,7 @@ pub fn run(args: NewProjectArgs) -> anyhow::Result<()> {
         let path = args.name.join(&file.path);
         if path.exists() {
             let what = format!("{} is there already; name another folder", path.display());
-            return Err(Ended::saying(Exit::Refused, what));
+            return Err(ExitError::saying(Exit::Refused, what));
         }
     }
     for file in &files {
@@ -95,7 +95,7 @@ fn name_of(path: &Path) -> anyhow::Result<String> {
         "`{}` cannot be the name of a workflow: write small letters, digits, `-` and `_`, as in `interlock init send-letters`",
         visible(&name)
     );
-    Err(Ended::saying(Exit::Usage, what))
+    Err(ExitError::saying(Exit::Usage, what))
 }
 
 fn task(language: Language) -> (&'static str, &'static str) {

@@ -45,16 +45,16 @@ struct Board {
 }
 
 /// Hides the cursor while the picture moves, and gives it back however this ends.
-struct Hidden;
+struct HiddenCursor;
 
-impl Hidden {
+impl HiddenCursor {
     fn new() -> Self {
         write_out("\x1b[?25l");
         Self
     }
 }
 
-impl Drop for Hidden {
+impl Drop for HiddenCursor {
     fn drop(&mut self) {
         write_out("\x1b[?25h");
     }
@@ -62,7 +62,7 @@ impl Drop for Hidden {
 
 fn write_out(text: &str) {
     let mut out = io::stdout().lock();
-    // A terminal that has gone away cannot be drawn on, and nobody looks.
+    // A closed terminal cannot be drawn on, and does not have to be.
     let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
 }
 
@@ -82,7 +82,7 @@ pub async fn watch(
         drawn: 0,
         paint: printer.paint,
     };
-    let _hidden = Hidden::new();
+    let _hidden = HiddenCursor::new();
     let mut ticks = interval(TICK);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
     let mut stale_since: Option<Instant> = None;

@@ -15,7 +15,7 @@ use serde::Serialize;
 
 use crate::client::{Client, ClientArgs, fill};
 use crate::output::confirm::confirm;
-use crate::output::exit::{Ended, Exit};
+use crate::output::exit::{Exit, ExitError};
 use crate::output::layouts;
 use crate::output::paint::{Paint, Tone};
 use crate::output::table::{Cell, Table};
@@ -106,7 +106,7 @@ pub async fn run(args: BulkArgs) -> anyhow::Result<()> {
 async fn preview(client: &Client, filter: RunQuery, action: Option<BulkAction>) -> anyhow::Result<BulkPreview> {
     if filter == RunQuery::default() {
         let what = "say which runs are meant, as in `--workflow deploy --state failed`; a job on every run is refused";
-        return Err(Ended::saying(Exit::Usage, what));
+        return Err(ExitError::saying(Exit::Usage, what));
     }
     Ok(client.post(path::PREVIEW, &PreviewBulk { action, filter }).send().await?)
 }
@@ -136,10 +136,10 @@ async fn start(
     printer.note(matched(&preview, printer, printer.paint).trim_end());
     if let Some(expect) = args.expect.filter(|expect| *expect != preview.count) {
         let what = format!("{} runs match, not {expect}; nothing was done", preview.count);
-        return Err(Ended::saying(Exit::Refused, what));
+        return Err(ExitError::saying(Exit::Refused, what));
     }
     if preview.count == 0 {
-        return Err(Ended::saying(Exit::NotFound, "nothing was done"));
+        return Err(ExitError::saying(Exit::NotFound, "nothing was done"));
     }
     let undo = if rollback { " and undo" } else { "" };
     let verb = capitalised(action.as_str());
@@ -185,7 +185,7 @@ async fn told(client: &Client, printer: Printer, job: BulkView) -> anyhow::Resul
     let failed = job.failed;
     let told = JobReport { job, failures };
     printer.show(&told, |paint| page(&told, printer, paint))?;
-    if failed == 0 { Ok(()) } else { Err(Ended::silently(Exit::Unsuccessful)) }
+    if failed == 0 { Ok(()) } else { Err(ExitError::silently(Exit::Unsuccessful)) }
 }
 
 fn page(told: &JobReport, printer: Printer, paint: Paint) -> String {

@@ -98,7 +98,7 @@ pub struct RestartArgs {
 /// A directive either moves the run itself, or makes a new one from it.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(untagged)]
-enum Directed {
+enum DirectiveAnswer {
     Stands(Standing),
     Succeeded(Started),
 }
@@ -137,11 +137,11 @@ pub async fn roll_back(client: &Client, printer: Printer, args: RollbackArgs) ->
         step.as_ref().map_or_else(|| "everything".to_owned(), |step| format!("step `{step}` and what came after"));
     confirm(yes, &format!("Undo {what} in {run}?"))?;
     let body = RollBackRun { step: step.map(StepRef::Key), reason: reason.unwrap_or_default() };
-    let directed: Directed = client.post(fill(path::ROLLBACK, &[("run", &run)]), &body).send().await?;
+    let directed: DirectiveAnswer = client.post(fill(path::ROLLBACK, &[("run", &run)]), &body).send().await?;
     // A run that is undone ends as failed; one that was made to undo another has done its work.
     let wanted = match directed {
-        Directed::Stands(_) => RunState::Failed,
-        Directed::Succeeded(_) => RunState::Succeeded,
+        DirectiveAnswer::Stands(_) => RunState::Failed,
+        DirectiveAnswer::Succeeded(_) => RunState::Succeeded,
     };
     finish(client, printer, &directed, wait, wanted).await
 }
@@ -213,19 +213,19 @@ async fn with_reason(
 async fn finish(
     client: &Client,
     printer: Printer,
-    directed: &Directed,
+    directed: &DirectiveAnswer,
     args: WaitArgs,
     wanted: RunState,
 ) -> anyhow::Result<()> {
     let run: RunId = match directed {
-        Directed::Stands(standing) => standing.run_id,
-        Directed::Succeeded(started) => started.run_id,
+        DirectiveAnswer::Stands(standing) => standing.run_id,
+        DirectiveAnswer::Succeeded(started) => started.run_id,
     };
     if args.wait {
         return wait::until(client, printer, run, args, wanted).await;
     }
     printer.show(directed, |paint| match directed {
-        Directed::Stands(Standing { needs: Some(needs), .. }) => {
+        DirectiveAnswer::Stands(Standing { needs: Some(needs), .. }) => {
             let (missing, approval) = (needs.needed.saturating_sub(needs.approved), needs.approval);
             let people = if missing == 1 { "person has" } else { "people have" };
             format!(
@@ -233,8 +233,8 @@ async fn finish(
                  `interlock approval approve {approval}`\n"
             )
         }
-        Directed::Stands(standing) => stands(standing, wanted, paint),
-        Directed::Succeeded(_) => format!("{run} continues it as a new run\n"),
+        DirectiveAnswer::Stands(standing) => stands(standing, wanted, paint),
+        DirectiveAnswer::Succeeded(_) => format!("{run} continues it as a new run\n"),
     })
 }
 

@@ -9,9 +9,9 @@ use interlock_protocol::runs::{self, EventList};
 
 use super::filter::when;
 use super::show;
-use crate::client::live::{Follow, FollowUpdate, Happened, Topic, Via};
+use crate::client::live::{Follow, FollowUpdate, RunEvent, Topic, Via};
 use crate::client::{Client, ClientArgs, fill};
-use crate::output::exit::{Ended, Exit};
+use crate::output::exit::{Exit, ExitError};
 use crate::output::tell::tell;
 use crate::output::{Format, Printer, say, span};
 use crate::run::find;
@@ -53,7 +53,7 @@ pub async fn run(args: EventsArgs) -> anyhow::Result<()> {
         let follow = Follow::new(client, topic, after, args.via);
         return tokio::select! {
             ended = stay(printer, follow, args.since) => ended,
-            _ = tokio::signal::ctrl_c() => Err(Ended::silently(Exit::Interrupted)),
+            _ = tokio::signal::ctrl_c() => Err(ExitError::silently(Exit::Interrupted)),
         };
     }
     let events = match topic {
@@ -75,14 +75,14 @@ pub async fn run(args: EventsArgs) -> anyhow::Result<()> {
 }
 
 /// The newest events of all runs, the newest first.
-async fn of_all(client: &Client, since: Option<Timestamp>, limit: usize) -> anyhow::Result<Vec<Happened>> {
+async fn of_all(client: &Client, since: Option<Timestamp>, limit: usize) -> anyhow::Result<Vec<RunEvent>> {
     let mut events = Vec::new();
     let mut before = None;
     while events.len() < limit {
         let count = (limit - events.len()).min(runs::limits::PAGE_MAX);
         let call = client.get(path::FEED).query("order", Some("newest")).query("from", since.map(|at| at.0));
         let page: FeedPage = call.query("before", before).query("limit", Some(count)).send().await?;
-        events.extend(page.events.into_iter().filter_map(Happened::from_view));
+        events.extend(page.events.into_iter().filter_map(RunEvent::from_view));
         before = page.next_before;
         if before.is_none() {
             break;
@@ -98,14 +98,14 @@ pub async fn of_run(
     run: RunId,
     since: Option<Timestamp>,
     limit: usize,
-) -> anyhow::Result<Vec<Happened>> {
+) -> anyhow::Result<Vec<RunEvent>> {
     let newest = show::view(client, run).await?.version;
     let mut after = newest.saturating_sub(limit as u64);
-    let mut events: Vec<Happened> = Vec::new();
+    let mut events: Vec<RunEvent> = Vec::new();
     while after < newest {
         let path = fill(runs::path::EVENTS, &[("run", &run)]);
         let page: EventList = client.get(path).query("last_event_id", Some(after)).send().await?;
-        let fresh: Vec<_> = page.events.into_iter().filter_map(Happened::from_view).collect();
+        let fresh: Vec<_> = page.events.into_iter().filter_map(RunEvent::from_view).collect();
         let Some(last) = fresh.last() else { break };
         after = last.cursor;
         events.extend(fresh);
@@ -120,7 +120,7 @@ pub async fn of_run(
 async fn cursor_at(client: &Client, since: Timestamp) -> anyhow::Result<u64> {
     let call = client.get(path::FEED).query("from", Some(since.0)).query("limit", Some(1));
     let page: FeedPage = call.send().await?;
-    let first = page.events.into_iter().find_map(Happened::from_view);
+    let first = page.events.into_iter().find_map(RunEvent::from_view);
     let last = page.last_event_id.parse::<Cursor>().map_or(0, |cursor| cursor.seq);
     Ok(first.map_or(last, |event| event.cursor.saturating_sub(1)))
 }
@@ -130,7 +130,7 @@ async fn stay(printer: Printer, mut follow: Follow, since: Option<Timestamp>) ->
         match follow.next().await? {
             FollowUpdate::Events(events) => {
                 for event in events.iter().filter(|event| since.is_none_or(|since| event.at >= since)) {
-                    // One document a line, whichever format: a stream of YAML documents helps nobody.
+                    // One JSON document a line for YAML as well: few tools read a stream of YAML documents.
                     let text =
                         if printer.format == Format::Table { line(event) } else { serde_json::to_string(event)? };
                     say(&text)?;
@@ -143,7 +143,7 @@ async fn stay(printer: Printer, mut follow: Follow, since: Option<Timestamp>) ->
 }
 
 /// One event as a line: when, which run, its name in the catalogue, the step, what it says, who caused it and why.
-fn line(event: &Happened) -> String {
+fn line(event: &RunEvent) -> String {
     let run = event.subject.as_deref().map_or_else(
         || {
             let id = event.run_id.to_string();

@@ -8,7 +8,7 @@ use interlock_core::text::visible::visible;
 use interlock_protocol::runs::{RunList, RunView, limits, path};
 
 use crate::client::Client;
-use crate::output::exit::{Ended, Exit};
+use crate::output::exit::{Exit, ExitError};
 use interlock_core::text::nearest::nearest;
 
 const LATEST: &str = "latest";
@@ -47,7 +47,7 @@ fn of_subject(subject: &str, newest_first: &[RunView]) -> anyhow::Result<Option<
         several => {
             let ids: Vec<String> = several.iter().map(|run| run.run_id.to_string()).collect();
             let what = format!("{} runs wait for the subject `{subject}`; name one: {}", ids.len(), ids.join(", "));
-            Err(Ended::saying(Exit::NotFound, what))
+            Err(ExitError::saying(Exit::NotFound, what))
         }
     }
 }
@@ -69,11 +69,11 @@ fn of_ended(subject: &str, newest_first: &[RunView]) -> anyhow::Result<Option<Ru
         of_each.len(),
         named.join(", ")
     );
-    Err(Ended::saying(Exit::NotFound, what))
+    Err(ExitError::saying(Exit::NotFound, what))
 }
 
 fn among(newest: &[RunView], text: &str) -> anyhow::Result<RunId> {
-    let missing = |what: String| Err(Ended::saying(Exit::NotFound, what));
+    let missing = |what: String| Err(ExitError::saying(Exit::NotFound, what));
     if text == LATEST {
         return match newest.first() {
             Some(run) => Ok(run.run_id),

@@ -10,7 +10,7 @@ use reqwest::Method;
 use super::{RunArg, find};
 use crate::client::{Client, fill};
 use crate::output::Printer;
-use crate::output::exit::{Ended, Exit};
+use crate::output::exit::{Exit, ExitError};
 
 #[derive(Debug, Args)]
 pub struct LabelArgs {
@@ -45,7 +45,7 @@ fn change(text: &str) -> anyhow::Result<(String, Option<String>)> {
     match pair {
         ("", _) => {
             let what = format!("`{text}` is neither NAME=VALUE, which sets a label, nor NAME-, which removes one");
-            Err(Ended::saying(Exit::Usage, what))
+            Err(ExitError::saying(Exit::Usage, what))
         }
         (name, value) => Ok((name.to_owned(), value)),
     }

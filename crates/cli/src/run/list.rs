@@ -67,7 +67,7 @@ pub async fn run(client: &Client, printer: Printer, args: ListRunsArgs) -> anyho
 pub fn state_words(state: RunState, detail: Option<Detail>, reason: Option<Reason>) -> String {
     let reason = reason.filter(|_| matches!(state, RunState::Paused | RunState::Failed));
     let finer = detail.map(Detail::as_str).or(reason.map(Reason::as_str));
-    // Who has paused it knows why.
+    // The person who has paused it knows why.
     match finer.filter(|word| *word != Reason::Requested.as_str()) {
         Some(word) => format!("{state} ({})", word.replace('_', " ")),
         None => state.to_string(),

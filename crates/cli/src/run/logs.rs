@@ -14,7 +14,7 @@ use interlock_protocol::runs::path;
 use super::{RunArg, find, show};
 use crate::client::live::output::{OutputFollow, OutputUpdate};
 use crate::client::{Client, fill};
-use crate::output::exit::{Ended, Exit};
+use crate::output::exit::{Exit, ExitError};
 use crate::output::paint::{Paint, Tone};
 use crate::output::terminal::shown;
 use crate::output::{Format, Printer, say};
@@ -45,7 +45,7 @@ pub async fn run(client: &Client, printer: Printer, args: LogsArgs) -> anyhow::R
     };
     tokio::select! {
         ended = printing => ended,
-        _ = tokio::signal::ctrl_c() => Err(Ended::silently(Exit::Interrupted)),
+        _ = tokio::signal::ctrl_c() => Err(ExitError::silently(Exit::Interrupted)),
     }
 }
 
@@ -66,7 +66,7 @@ impl Logs<'_> {
             return Ok(vec![wanted.to_owned()]);
         }
         let hint = hint(wanted, keys.iter().map(String::as_str));
-        Err(Ended::saying(Exit::NotFound, format!("the run has no step `{wanted}`; {hint}")))
+        Err(ExitError::saying(Exit::NotFound, format!("the run has no step `{wanted}`; {hint}")))
     }
 
     /// What is there.
@@ -177,7 +177,7 @@ pub fn painted(chunk: &OutputView, paint: Paint, terminal: bool) -> String {
 fn write_out(text: &str) -> anyhow::Result<()> {
     let mut out = std::io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Err(Ended::silently(Exit::Unsuccessful)),
+        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Err(ExitError::silently(Exit::Unsuccessful)),
         done => Ok(done?),
     }
 }

@@ -58,7 +58,7 @@ enum RunVerb {
     Retry(direct::RetryArgs),
     /// Go on without the step that stopped a run.
     Skip(direct::ReasonArgs),
-    /// Have another worker looked for, after the one that had the run was lost or nobody took it.
+    /// Have another worker looked for, after the one that had the run was lost or no worker took it.
     Reassign(direct::ReasonArgs),
     /// Go back to a step and run from there; a finished run gets a successor.
     Restart(direct::RestartArgs),
@@ -74,7 +74,7 @@ enum RunVerb {
     Attempts(attempts::AttemptsArgs),
     /// List a run's effects on other systems.
     Receipts(receipts::ReceiptsArgs),
-    /// List who waits for which signal.
+    /// List which runs wait for which signal.
     Waits(waits::WaitsArgs),
 }
 

@@ -31,7 +31,7 @@ pub struct Permission {
 }
 
 impl Permission {
-    /// Whoever may see the run and not these sees the rest.
+    /// A caller who may see the run but not its decisions or approvals gets the rest.
     pub async fn of(client: &Client, run: RunId) -> anyhow::Result<Self> {
         let decided = client.get(fill(policy::DECISIONS, &[("run", &run)]));
         let decided: Option<DecisionList> = unless_refused(decided).await?;
@@ -93,7 +93,7 @@ fn told(approval: &ApprovalView, now: Timestamp) -> String {
     let mut text = approval.state.as_str().to_owned();
     if approval.state == ApprovalState::Requested {
         let from = match approval.approvers.as_slice() {
-            [] => "anybody with the role approver".to_owned(),
+            [] => "any person with the role approver".to_owned(),
             groups => groups.join(" or "),
         };
         let given = approval.votes.iter().filter(|vote| vote.approve).count();

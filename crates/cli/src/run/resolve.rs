@@ -3,14 +3,14 @@
 use clap::{Args, ValueEnum};
 use interlock_core::ids::RunId;
 use interlock_core::machine::step::Resolution;
-use interlock_core::state::StepState;
-use interlock_protocol::runs::{Resolve, Standing, path};
+use interlock_core::state::{ReceiptState, StepState};
+use interlock_protocol::runs::{ReceiptList, Resolve, Standing, path};
 
 use super::start::json;
 use super::{RunArg, find, show};
 use crate::client::{Client, fill};
 use crate::output::Printer;
-use crate::output::exit::{Ended, Exit};
+use crate::output::exit::{Exit, ExitError};
 use crate::output::paint::run_tone;
 
 #[derive(Debug, Args)]
@@ -59,10 +59,17 @@ pub async fn run(client: &Client, printer: Printer, args: ResolveArgs) -> anyhow
     printer.show(&standing, |paint| format!("{run} is {}\n", paint.tone(run_tone(standing.state), standing.state)))
 }
 
-/// The key of the step whose effect nobody knows about.
+/// The key of the step that is in doubt.
 async fn in_doubt(client: &Client, run: RunId) -> anyhow::Result<String> {
     let steps = show::steps(client, run).await?;
-    let doubtful = steps.into_iter().find(|step| step.state == StepState::InDoubt);
-    let nothing = || Ended::saying(Exit::Refused, format!("no step of {run} is in doubt; there is nothing to resolve"));
+    if let Some(step) = steps.iter().find(|step| step.state == StepState::InDoubt) {
+        return Ok(step.key.clone());
+    }
+    // A run that was canceled meanwhile: its step has ended, and its effect is as unknown as before.
+    let list: ReceiptList = client.get(fill(path::RECEIPTS, &[("run", &run)])).send().await?;
+    let receipt = list.receipts.into_iter().find(|receipt| receipt.state == ReceiptState::InDoubt);
+    let doubtful = receipt.and_then(|receipt| steps.into_iter().find(|step| step.position == receipt.position));
+    let nothing =
+        || ExitError::saying(Exit::Refused, format!("no step of {run} is in doubt; there is nothing to resolve"));
     doubtful.map(|step| step.key).ok_or_else(nothing)
 }

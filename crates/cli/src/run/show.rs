@@ -18,7 +18,7 @@ use serde::Serialize;
 use super::list::state_words;
 use super::permission::Permission;
 use super::{RunArg, events};
-use crate::client::live::Happened;
+use crate::client::live::RunEvent;
 use crate::client::{Client, fill};
 use crate::output::layouts;
 use crate::output::paint::{Paint, run_tone, step_tone};
@@ -95,9 +95,9 @@ pub async fn run(client: &Client, printer: Printer, args: ShowRunArgs) -> anyhow
     printer.show(&shown, |paint| page(&shown, span::now(), paint, printer.width()))
 }
 
-/// The person's directive that an event tells of. A step whose condition is false is skipped by nobody, and one that was
-/// skipped when the run began by somebody else: in the run that this one continues.
-fn directive(event: &Happened, created_at: Timestamp) -> Option<StepDirective> {
+/// The person's directive that an event tells of. A step whose condition is false is skipped by no person,
+/// and one that was skipped when the run began was skipped by a person in the run that this one continues.
+fn directive(event: &RunEvent, created_at: Timestamp) -> Option<StepDirective> {
     let by = event.person.clone()?;
     let (done, step, reason) = match event.known.as_ref()? {
         Event::StepSkipped { why, .. } if why != CONDITION_FALSE && event.at > created_at => {
@@ -329,10 +329,10 @@ fn assigned(known: &AssignmentView, now: Timestamp) -> String {
     match (&known.worker, known.state) {
         (Some(worker), Some(AssignmentState::Acked)) => format!("to {}{since}", visible(worker)),
         (Some(worker), _) => format!("not yet: {} is asked{since}", visible(worker)),
-        (None, _) if known.lost => "to nobody: its worker was lost in a command".to_owned(),
+        (None, _) if known.lost => "to no worker: its worker was lost in a command".to_owned(),
         (None, _) => match known.failures.last() {
-            Some(failure) => format!("to nobody: {}", visible(&failure.to_string())),
-            None => "to nobody".to_owned(),
+            Some(failure) => format!("to no worker: {}", visible(&failure.to_string())),
+            None => "to no worker".to_owned(),
         },
     }
 }
@@ -368,7 +368,7 @@ mod tests {
                 "id": "7", "type": kind, "run_id": RunId::from_bytes([1; 16]), "seq": 7, "at": 1_500, "step": "pay",
                 "position": 2, "payload": payload, "context": context,
             });
-            directive(&Happened::from_view(serde_json::from_value(view).unwrap()).unwrap(), Timestamp(1_000))
+            directive(&RunEvent::from_view(serde_json::from_value(view).unwrap()).unwrap(), Timestamp(1_000))
         };
         let olga = serde_json::json!({ "initiator": "operator", "person": "olga", "reason": "wrong box" });
         let skipped = told("execution.step.skipped", serde_json::json!({ "why": "by hand" }), olga.clone()).unwrap();

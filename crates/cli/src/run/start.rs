@@ -17,7 +17,7 @@ use serde_json::{Map, Value};
 use super::wait::{self, WaitArgs};
 use crate::client::{Client, fill};
 use crate::output::Printer;
-use crate::output::exit::{Ended, Exit};
+use crate::output::exit::{Exit, ExitError};
 
 /// What a run is given.
 #[derive(Debug, Args)]
@@ -95,7 +95,7 @@ pub async fn run(client: &Client, printer: Printer, args: StartArgs) -> anyhow::
             "{error}\nIt was sent several times under one key, and may have started a run. The same command with \
              `--idempotency-key {key}` finds out, and starts no second one."
         );
-        Ended::saying(error.exit(), what)
+        ExitError::saying(error.exit(), what)
     })?;
     let run = started.run_id;
     if args.wait.wait {
@@ -110,15 +110,15 @@ pub async fn run(client: &Client, printer: Printer, args: StartArgs) -> anyhow::
 
 fn plan(file: &str) -> anyhow::Result<Plan> {
     let text = json(&if file == "-" { file.to_owned() } else { format!("@{file}") })?;
-    text.decode().map_err(|error| Ended::saying(Exit::Usage, format!("{file}: {error}")))
+    text.decode().map_err(|error| ExitError::saying(Exit::Usage, format!("{file}: {error}")))
 }
 
 pub fn inputs(args: &InputArgs) -> anyhow::Result<Json> {
     inputs_typed(args, &BTreeSet::new())
 }
 
-/// The inputs of a run of this workflow. Only where a value could be meant in two ways is the workflow looked at; whoever may
-/// not read it, or names one that is not there, hears so from the start itself.
+/// The inputs of a run of this workflow. The workflow is read only where a value could be meant in two ways. A user who
+/// may not read it, or names one that is not there, gets that error from the start itself.
 pub async fn inputs_of(
     client: &Client,
     workflow: &str,
@@ -139,6 +139,11 @@ pub async fn inputs_of(
     let stored = client.get(path).send::<workflows::VersionDetail>().await;
     let texts = stored.map(|stored| declared_texts(&stored.definition)).unwrap_or_default();
     inputs_typed(args, &texts)
+}
+
+/// The inputs of a run of a workflow with this definition.
+pub fn inputs_for(definition: &Json, args: &InputArgs) -> anyhow::Result<Json> {
+    inputs_typed(args, &declared_texts(definition))
 }
 
 /// The inputs that a definition declares as texts.
@@ -176,7 +181,7 @@ pub fn pairs(texts: &[String], example: &str) -> anyhow::Result<Vec<(String, Str
         let (name, value) = text
             .split_once('=')
             .filter(|(name, _)| !name.is_empty())
-            .ok_or_else(|| Ended::saying(Exit::Usage, format!("`{text}` is not NAME=VALUE, as in `{example}`")))?;
+            .ok_or_else(|| ExitError::saying(Exit::Usage, format!("`{text}` is not NAME=VALUE, as in `{example}`")))?;
         Ok((name.to_owned(), value.to_owned()))
     };
     texts.iter().map(pair).collect()
@@ -193,7 +198,7 @@ pub fn json(given: &str) -> anyhow::Result<Json> {
         Some(file) => std::fs::read_to_string(file).with_context(|| format!("cannot read {file}"))?,
         None => given.to_owned(),
     };
-    Json::parse(&text, PAYLOAD_BYTES_MAX).map_err(|error| Ended::saying(Exit::Usage, format!("`{given}`: {error}")))
+    Json::parse(&text, PAYLOAD_BYTES_MAX).map_err(|error| ExitError::saying(Exit::Usage, format!("`{given}`: {error}")))
 }
 
 #[cfg(test)]

@@ -10,10 +10,10 @@ use interlock_protocol::runs::{RunView, path};
 use tokio::time::{Instant, timeout_at};
 
 use crate::client::{Client, fill};
-use crate::output::exit::{Ended, Exit};
+use crate::output::exit::{Exit, ExitError};
 use crate::output::{Printer, span};
 
-/// How long one request waits; the next one goes on. Short enough that whoever waits soon hears of a run that stands still.
+/// How long one request waits; the next one goes on. Short enough that the user soon hears of a run that stands still.
 const ROUND: Millis = Millis::from_secs(5);
 
 #[derive(Debug, Clone, Copy, Args)]
@@ -60,10 +60,10 @@ pub async fn until(
         Some(deadline) => timeout_at(deadline, ended).await.unwrap_or_else(|_| {
             let still =
                 format!("{run} has not ended in time; it goes on. `interlock run why {run}` says what it waits for");
-            Err(Ended::saying(Exit::TryLater, still))
+            Err(ExitError::saying(Exit::TryLater, still))
         })?,
         None => ended.await?,
     };
     printer.show(&view, |paint| super::show::one_line(&view, paint))?;
-    if view.state == wanted { Ok(()) } else { Err(Ended::silently(Exit::Unsuccessful)) }
+    if view.state == wanted { Ok(()) } else { Err(ExitError::silently(Exit::Unsuccessful)) }
 }

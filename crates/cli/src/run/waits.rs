@@ -1,4 +1,4 @@
-//! `interlock run waits`: who waits for which signal.
+//! `interlock run waits`: which step waits for which signal.
 
 use clap::Args;
 use interlock_protocol::runs::{WaitList, WaitView, limits, path};
@@ -39,7 +39,7 @@ pub async fn run(client: &Client, printer: Printer, args: WaitsArgs) -> anyhow::
             break;
         }
     }
-    printer.list(&waits, |_| table(&waits), "Nobody waits for a signal.")
+    printer.list(&waits, |_| table(&waits), "No run waits for a signal.")
 }
 
 fn table(waits: &[WaitView]) -> Table {

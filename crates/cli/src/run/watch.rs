@@ -10,9 +10,9 @@ use interlock_protocol::runs::{RunView, StepView};
 use tokio::sync::mpsc;
 
 use super::{RunArg, board, find, show};
-use crate::client::live::{Follow, FollowUpdate, Happened, Topic, Via};
+use crate::client::live::{Follow, FollowUpdate, RunEvent, Topic, Via};
 use crate::client::{Client, ClientError};
-use crate::output::exit::{Ended, Exit};
+use crate::output::exit::{Exit, ExitError};
 use crate::output::paint::Tone;
 use crate::output::table::cut;
 use crate::output::tell::tell;
@@ -53,10 +53,10 @@ pub async fn run(client: &Client, printer: Printer, args: WatchArgs) -> anyhow::
         ended = watching => ended?,
         _ = tokio::signal::ctrl_c() => {
             printer.note(&format!("\nThe run goes on; `interlock run watch {run}` follows it again."));
-            return Err(Ended::silently(Exit::Interrupted));
+            return Err(ExitError::silently(Exit::Interrupted));
         }
     };
-    if ended.state == RunState::Succeeded { Ok(()) } else { Err(Ended::silently(Exit::Unsuccessful)) }
+    if ended.state == RunState::Succeeded { Ok(()) } else { Err(ExitError::silently(Exit::Unsuccessful)) }
 }
 
 /// Listens in a task of its own, so that drawing never disturbs the connection.
@@ -104,15 +104,15 @@ async fn lines(
 }
 
 /// Whether the steps have to be read again: there is output, or a step that was not there.
-fn changes_steps(event: &Happened, known: usize) -> bool {
+fn changes_steps(event: &RunEvent, known: usize) -> bool {
     let Some(event) = &event.known else { return false };
     matches!(event, Event::StepCompleted { .. } | Event::RollbackStarted { .. })
         || event.step().is_some_and(|step| step as usize >= known)
 }
 
-fn print(printer: Printer, event: &Happened, steps: &[StepView]) -> anyhow::Result<()> {
+fn print(printer: Printer, event: &RunEvent, steps: &[StepView]) -> anyhow::Result<()> {
     if printer.format != Format::Table {
-        // One document a line, whichever format: a stream of YAML documents helps nobody.
+        // One JSON document a line for YAML as well: few tools read a stream of YAML documents.
         return say(&serde_json::to_string(event)?);
     }
     let Some(line) = line(printer, event, steps) else { return Ok(()) };
@@ -120,7 +120,7 @@ fn print(printer: Printer, event: &Happened, steps: &[StepView]) -> anyhow::Resu
 }
 
 /// `14:02:11.608  check           ✓ done  {"stock":true}`
-pub fn line(printer: Printer, event: &Happened, steps: &[StepView]) -> Option<String> {
+pub fn line(printer: Printer, event: &RunEvent, steps: &[StepView]) -> Option<String> {
     let known = event.known.as_ref()?;
     let (tone, text) = tell(known)?;
     let step = known.step().and_then(|position| steps.get(position as usize));

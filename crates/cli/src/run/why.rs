@@ -110,7 +110,7 @@ fn page(explained: &ExplainedRun, now: Timestamp, paint: Paint) -> String {
     text
 }
 
-/// The same cause where nobody is kept from approving.
+/// The same cause without the people who are kept from approving.
 fn without_excluded(cause: &Cause) -> Cause {
     let mut cause = cause.clone();
     if let Cause::Approval { excluded, .. } = &mut cause {
@@ -188,12 +188,12 @@ pub fn words(cause: &Cause, now: Timestamp) -> String {
                 (_, _, Some(0)) => {
                     let needs: Vec<_> = needs.iter().map(|name| visible(name)).collect();
                     let (queue, needs) = (visible(queue), needs.join(" and "));
-                    format!("Nobody has taken the run, and no other worker of the queue `{queue}` has {needs}.")
+                    format!("No worker has taken the run, and no other worker of the queue `{queue}` has {needs}.")
                 }
                 (_, Some(until), _) => {
                     format!("A worker is looked for that takes the run; this attempt ends {}.", when(until))
                 }
-                _ => "Nobody has taken the run.".to_owned(),
+                _ => "No worker has taken the run.".to_owned(),
             };
             for (number, failure) in failures.iter().enumerate() {
                 let _ = write!(told, " Attempt {} of {attempts_max}: {}.", number + 1, visible(&failure.to_string()));
@@ -304,7 +304,7 @@ fn approval_words(people: &[&Vec<String>; 3], needed: u32, message: Option<&str>
     let whom = if approvers.is_empty() {
         "anybody who may approve".to_owned()
     } else {
-        format!("somebody of {}", listed(approvers))
+        format!("a member of {}", listed(approvers))
     };
     let missing = needed.saturating_sub(approved_by.len() as u32);
     let mut text = format!("It waits for {missing} more approval{} from {whom}", if missing == 1 { "" } else { "s" });

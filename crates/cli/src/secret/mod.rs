@@ -13,7 +13,7 @@ use serde::Serialize;
 
 use crate::identity::login;
 use crate::output::OutputArgs;
-use crate::output::exit::{Ended, Exit};
+use crate::output::exit::{Exit, ExitError};
 use crate::output::layouts;
 use crate::output::table::{Cell, Table};
 
@@ -63,7 +63,7 @@ impl SecretName {
     fn entry(&self) -> anyhow::Result<String> {
         if !is_secret_name(&self.name) {
             let what = format!("`{}` is not a name: letters, digits and `_`, not beginning with a digit", self.name);
-            return Err(Ended::saying(Exit::Usage, what));
+            return Err(ExitError::saying(Exit::Usage, what));
         }
         Ok(match self.tenant {
             Some(tenant) => format!("{tenant}/{}", self.name),
@@ -85,7 +85,7 @@ pub fn run(args: SecretArgs) -> anyhow::Result<()> {
         SecretVerb::Init => {
             let public = file.init().map_err(unusable)?;
             println!("Made {} and its key {} ({public}).", file.file.display(), file.identity.display());
-            println!("Whoever has the key can read every secret: keep it out of backups and version control.");
+            println!("Anyone with the key can read every secret: keep it out of backups and version control.");
         }
         SecretVerb::Set(name) => {
             let entry = name.entry()?;
@@ -109,7 +109,7 @@ pub fn run(args: SecretArgs) -> anyhow::Result<()> {
             if !file.remove(&entry).map_err(unusable)? {
                 let what =
                     format!("there is no `{entry}` in {}; `interlock secret list` has the names", file.file.display());
-                return Err(Ended::saying(Exit::NotFound, what));
+                return Err(ExitError::saying(Exit::NotFound, what));
             }
             println!("{entry} is removed.");
         }
@@ -118,7 +118,7 @@ pub fn run(args: SecretArgs) -> anyhow::Result<()> {
 }
 
 fn value(name: &str) -> anyhow::Result<SecretBuf> {
-    let refused = |why: String| Ended::saying(Exit::Usage, format!("the value of {name}: {why}"));
+    let refused = |why: String| ExitError::saying(Exit::Usage, format!("the value of {name}: {why}"));
     if !io::stdin().is_terminal() {
         return read_secret(io::stdin().lock()).map_err(|cause| refused(cause.to_string()));
     }
@@ -131,5 +131,5 @@ fn unusable(error: AgeFileError) -> anyhow::Error {
         AgeFileError::Missing(_) => Exit::NotFound,
         _ => Exit::Config,
     };
-    Ended::saying(exit, error.to_string())
+    ExitError::saying(exit, error.to_string())
 }

@@ -3,7 +3,7 @@
 use clap::Args;
 use interlock_worker::BrokerAddress;
 
-use crate::output::exit::{Ended, Exit};
+use crate::output::exit::{Exit, ExitError};
 
 #[derive(Args)]
 pub struct BrokerArg {
@@ -22,7 +22,8 @@ impl BrokerArg {
     /// Not parsed with the flag: what cannot be read is not repeated, since it may hold a password.
     pub fn address(&self) -> anyhow::Result<Option<BrokerAddress>> {
         let parsed = self.broker.as_deref().map(str::parse).transpose();
-        parsed
-            .map_err(|error: interlock_worker::InvalidBroker| Ended::saying(Exit::Config, format!("--broker: {error}")))
+        parsed.map_err(|error: interlock_worker::InvalidBroker| {
+            ExitError::saying(Exit::Config, format!("--broker: {error}"))
+        })
     }
 }

@@ -10,7 +10,7 @@ use interlock_sandbox::{CommandRules, Profile, Sandbox, SandboxOptions, Target, 
 use interlock_worker::{CommandOptions, Commands};
 use serde::Deserialize;
 
-use crate::output::exit::{Ended, Exit};
+use crate::output::exit::{Exit, ExitError};
 
 #[derive(Args)]
 pub struct CommandArgs {
@@ -36,7 +36,7 @@ struct CommandsFile {
 }
 
 /// The file, checked.
-struct Permitted {
+struct CheckedCommandsFile {
     rules: CommandRules,
     profiles: Vec<Profile>,
     egress: Vec<Target>,
@@ -52,11 +52,11 @@ impl CommandArgs {
         self.commands.as_deref().map(read).transpose().map(drop)
     }
 
-    /// What runs commands here; nothing where nobody has asked for it. A profile that this host cannot keep is not offered,
-    /// and said so; a host that can keep none is an error.
+    /// What runs commands here; nothing without `--commands`. A profile that this host cannot keep is not offered, and
+    /// said so; a host that can keep none is an error.
     pub async fn open(&self, outbound: Outbound, credentials: Credentials) -> anyhow::Result<Option<Commands>> {
         let Some(path) = &self.commands else { return Ok(None) };
-        let Permitted { rules, profiles, egress } = read(path)?;
+        let CheckedCommandsFile { rules, profiles, egress } = read(path)?;
         let options = SandboxOptions { outbound: Some(outbound), ..SandboxOptions::default() };
         let sandbox = Sandbox::open(options).await.context("commands need a sandbox (bubblewrap, `bwrap`)")?;
         for profile in &profiles {
@@ -68,16 +68,16 @@ impl CommandArgs {
         let offered: Vec<&str> = commands.profiles().map(Profile::name).collect();
         if offered.is_empty() {
             let what = "this host can keep none of the profiles, so no command can run here";
-            return Err(Ended::saying(Exit::Config, what));
+            return Err(ExitError::saying(Exit::Config, what));
         }
         eprintln!("interlock: commands run here under {}", offered.join(", "));
         Ok(Some(commands))
     }
 }
 
-fn read(path: &Path) -> anyhow::Result<Permitted> {
+fn read(path: &Path) -> anyhow::Result<CheckedCommandsFile> {
     let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
-    let invalid = |what: String| Ended::saying(Exit::Config, format!("{}: {what}", path.display()));
+    let invalid = |what: String| ExitError::saying(Exit::Config, format!("{}: {what}", path.display()));
     let file: CommandsFile = toml::from_str(&text).map_err(|error| invalid(error.to_string()))?;
     let templates = |texts: Vec<String>| -> anyhow::Result<Vec<Template>> {
         texts.iter().map(|text| text.parse().map_err(|error| invalid(format!("{error}")))).collect()
@@ -86,14 +86,14 @@ fn read(path: &Path) -> anyhow::Result<Permitted> {
     let egress: Result<Vec<Target>, _> = file.egress.iter().map(|target| target.parse()).collect();
     let egress = egress.map_err(|error| invalid(format!("{error}")))?;
     let profiles = file.profiles.unwrap_or_else(|| Profile::ALL.to_vec());
-    Ok(Permitted { rules: CommandRules { allow, deny, allow_inline }, profiles, egress })
+    Ok(CheckedCommandsFile { rules: CommandRules { allow, deny, allow_inline }, profiles, egress })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn said(text: &str) -> Result<Permitted, String> {
+    fn said(text: &str) -> Result<CheckedCommandsFile, String> {
         let path = std::env::temp_dir().join(format!("interlock-commands-{}-{}", std::process::id(), text.len()));
         std::fs::write(&path, text).unwrap();
         let found = read(&path).map_err(|error| format!("{error:#}"));

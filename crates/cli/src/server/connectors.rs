@@ -14,7 +14,7 @@ use interlock_worker::Connectors;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use crate::output::exit::{Ended, Exit};
+use crate::output::exit::{Exit, ExitError};
 use crate::output::span;
 
 /// In the data folder: the journals of leases, unless the file of credentials says otherwise.
@@ -36,7 +36,7 @@ pub struct ConnectorArgs {
     credentials: CredentialArgs,
 }
 
-/// Where secrets come from, for a worker and for whoever looks after one.
+/// Where secrets come from, for a worker and for the commands that check one.
 #[derive(Args)]
 pub struct CredentialArgs {
     /// A file (TOML) that says where secrets come from in which environment: a Vault, an age-encrypted file, a folder.
@@ -53,7 +53,7 @@ impl CredentialArgs {
         let Some(file) = &self.credentials else { return Ok(None) };
         let environment = self.environment.as_deref();
         let setting = config::Setting { file, environment, tenancy, journal, clock: clock() };
-        config::read(setting).map(Some).map_err(|error| Ended::saying(Exit::Config, error.to_string()))
+        config::read(setting).map(Some).map_err(|error| ExitError::saying(Exit::Config, error.to_string()))
     }
 }
 
@@ -77,7 +77,7 @@ impl ConnectorArgs {
         self.connectors.is_some() || self.secrets.is_some() || self.credentials.credentials.is_some()
     }
 
-    /// What carries out steps that call other systems; nothing where nobody has asked for it. From here on the process
+    /// What carries out steps that call other systems; nothing where no flag asks for it. From here on the process
     /// leaves no copy of its memory behind.
     pub fn open(&self, outbound: Outbound, tenancy: Tenancy, data: &Path) -> anyhow::Result<Option<Calls>> {
         if !self.is_given() {
@@ -99,7 +99,7 @@ impl ConnectorArgs {
     fn connections(&self) -> anyhow::Result<Connections> {
         let Some(path) = &self.connectors else { return Ok(Connections::presets()) };
         let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
-        let invalid = |error| Ended::saying(Exit::Config, format!("{}: {error}", path.display()));
+        let invalid = |error| ExitError::saying(Exit::Config, format!("{}: {error}", path.display()));
         Connections::from_toml(&text).map_err(invalid)
     }
 
@@ -109,12 +109,12 @@ impl ConnectorArgs {
             (Some(_), Some(_)) => {
                 let what = "--credentials and --secrets both say where secrets come from; \
                             describe the folder in the file of credentials ([provider.NAME] kind = \"folder\")";
-                Err(Ended::saying(Exit::Config, what))
+                Err(ExitError::saying(Exit::Config, what))
             }
             (Some(credentials), None) => Ok(credentials),
             (None, None) => Ok(Credentials::none(clock())),
             (None, Some(folder)) if !folder.is_dir() => {
-                Err(Ended::saying(Exit::Config, format!("--secrets {}: there is no such folder", folder.display())))
+                Err(ExitError::saying(Exit::Config, format!("--secrets {}: there is no such folder", folder.display())))
             }
             (None, Some(folder)) => {
                 let provider = SecretFolder::new(FOLDER, folder, tenancy);
@@ -125,13 +125,13 @@ impl ConnectorArgs {
 }
 
 /// Credentials while a worker works: leases of a crashed one are revoked at once, those of ended steps as they come.
-pub struct Sweeping {
+pub struct CredentialSweeper {
     credentials: Credentials,
     stop: CancellationToken,
     task: JoinHandle<()>,
 }
 
-impl Sweeping {
+impl CredentialSweeper {
     /// Says which providers answer and which let this worker in; never a value. Those that do not are no reason not to
     /// start: steps that need them fail, and say why.
     pub async fn start(credentials: Credentials) -> Self {

@@ -1,7 +1,7 @@
 //! The demo: orders that are checked, paid, packed and shipped, with a card network that times out now and then and a
 //! carrier that sends a signal. Kill the process at any point and start it again: every order goes on where it was. Beside
-//! them one order that is refused, one that breaks on its way and is given back, and a refund that somebody has to approve; and
-//! a count of the shelves, by a schedule and by a webhook.
+//! them one order that is refused, one that breaks on its way and is given back, and a refund that a person has to
+//! approve; and a count of the shelves, by a schedule and by a webhook.
 
 use std::time::Duration;
 
@@ -22,7 +22,7 @@ use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 
 pub const TENANT: &str = "demo";
-/// The queue of the demo's steps: its worker takes nobody else's, and no other worker takes them.
+/// The queue of the demo's steps: its worker takes no others, and no other worker takes them.
 pub const QUEUE: &str = "demo";
 /// What the run of the printed line is about.
 pub const SUBJECT: &str = "mine";
@@ -88,7 +88,7 @@ async fn apply_file(engine: &Engine, tenant: TenantId, (name, file, source): Dem
 }
 
 /// The shelves are counted by a schedule, and when the warehouse tells that something has moved. Its address is made if it is
-/// not there, with a first delivery; its secret is told to nobody: who wants to send more gives it another one.
+/// not there, with a first delivery. Its secret is shown to no user: to send more, rotate it.
 async fn count_the_shelves(engine: &Engine, tenant: TenantId) -> anyhow::Result<()> {
     apply_file(engine, tenant, STOCK).await?;
     let webhooks = engine.webhooks();
@@ -243,7 +243,7 @@ async fn start(
 }
 
 /// An order of nothing, which is refused; one that breaks, and whose payment is given back; and a refund that waits until
-/// somebody approves it, unless one waits already.
+/// a person approves it, unless one waits already.
 async fn others(engine: &Engine, tenant: TenantId, number: i64) -> anyhow::Result<()> {
     let empty = format!("empty-{number}");
     start(engine, tenant, WORKFLOW, &empty, serde_json::json!({ "order": empty, "cents": 0 })).await?;

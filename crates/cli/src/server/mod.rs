@@ -35,11 +35,11 @@ use interlock_store::Tenant;
 use tokio_util::sync::CancellationToken;
 
 use crate::client::Secret;
-use crate::client::local::{self, Announced, Local};
+use crate::client::local::{self, AnnouncedServer, LocalServer};
 use crate::config::{ConfigArg, LogArgs, data_folder};
-use crate::output::exit::{Ended, Exit};
+use crate::output::exit::{Exit, ExitError};
 use crate::server::broker::BrokerArg;
-use crate::server::connectors::{ConnectorArgs, Sweeping};
+use crate::server::connectors::{ConnectorArgs, CredentialSweeper};
 use crate::server::outbound::OutboundArgs;
 use crate::server::tls::TlsArgs;
 use crate::server::traces::TraceArgs;
@@ -47,7 +47,7 @@ use crate::server::traces::TraceArgs;
 /// The tenant of a new store, and of people who sign in without naming one.
 const DEFAULT_TENANT: &str = "default";
 
-/// In the data folder: the secret of the server, and the key for whoever may read the folder.
+/// In the data folder: the secret of the server, and the key for the users who may read the folder.
 pub const SECRET_FILE: &str = "server.secret";
 pub const LOCAL_KEY_FILE: &str = "local.key";
 /// In the data folder: payloads too long for a row, unless they go elsewhere.
@@ -126,8 +126,8 @@ pub struct HttpArgs {
     /// How long requests that are under way may take once the server is told to stop, in seconds.
     #[arg(long, env = "INTERLOCK_DRAIN_SECONDS", value_name = "SECONDS", default_value_t = 10)]
     drain_seconds: u64,
-    /// How long the server still takes connections once it is told to stop, in seconds. `/readyz` says so at once, and whoever
-    /// balances the load has this long to look there. `interlock up` does not wait.
+    /// How long the server still takes connections once it is told to stop, in seconds. `/readyz` says so at once, and
+    /// a load balancer has this long to look there. `interlock up` does not wait.
     #[arg(long, env = "INTERLOCK_STOP_DELAY_SECONDS", value_name = "SECONDS", default_value_t = 1, value_parser = clap::value_parser!(u64).range(0..=3_600))]
     stop_delay_seconds: u64,
     /// How many connections may be open in all; fewer where the limit on open files allows fewer.
@@ -137,7 +137,7 @@ pub struct HttpArgs {
     #[arg(long, env = "INTERLOCK_CONNECTIONS_PER_ADDRESS_MAX", value_name = "COUNT", default_value_t = 4_096, value_parser = clap::value_parser!(u32).range(1..))]
     connections_per_address_max: u32,
     /// Reverse proxies whose `X-Forwarded-For` header is believed, as in `10.1.0.0/16`: sign-in limits then count by the
-    /// client's address, and the proxies' connections are not limited by address. Nobody's by default.
+    /// client's address, and the proxies' connections are not limited by address. None by default.
     #[arg(long, env = "INTERLOCK_TRUSTED_PROXIES", value_name = "RANGE", value_delimiter = ',')]
     trusted_proxies: Vec<Range>,
     /// How many live streams one tenant may have open on this server.
@@ -152,16 +152,16 @@ pub struct HttpArgs {
 }
 
 /// An engine, and what it was built from.
-pub struct Opened {
+pub struct EngineSetup {
     pub engine: Engine,
     secret: ServerSecret,
     outbound: Outbound,
 }
 
 /// A server that listens, and the note by which other commands on this machine find it.
-pub struct Bound {
+pub struct ListeningServer {
     pub server: Server,
-    pub announced: Option<Announced>,
+    pub announced: Option<AnnouncedServer>,
 }
 
 impl EngineArgs {
@@ -214,7 +214,7 @@ impl EngineArgs {
     }
 
     /// The store, the server's secret, which has to be the store's, and an engine on both.
-    pub async fn open(&self, http: &HttpArgs) -> anyhow::Result<Opened> {
+    pub async fn open(&self, http: &HttpArgs) -> anyhow::Result<EngineSetup> {
         http.check(&self.data)?;
         let mut options = self.options()?;
         self.make_folder()?;
@@ -227,7 +227,7 @@ impl EngineArgs {
         options.outbound = Some(outbound.clone());
         options.notices.public_url = http.reached_at(&self.data)?;
         let engine = Engine::open(store, options).await?;
-        Ok(Opened { engine, secret, outbound })
+        Ok(EngineSetup { engine, secret, outbound })
     }
 
     fn check_inline_max(&self) -> anyhow::Result<()> {
@@ -262,7 +262,7 @@ impl HttpArgs {
         self.tls.check(self.listen, data, self.trusted_proxies.len())?;
         let files = self.tls.files(data)?;
         let read = files.map(|files| Tls::open(files, crate::output::span::now())).transpose();
-        read.map(drop).map_err(|error| Ended::saying(Exit::Config, error.to_string()))
+        read.map(drop).map_err(|error| ExitError::saying(Exit::Config, error.to_string()))
     }
 
     /// Where people find what they are told of.
@@ -276,10 +276,10 @@ impl HttpArgs {
         self.secret_file.clone().unwrap_or_else(|| data.join(SECRET_FILE))
     }
 
-    /// Listens, after seeing to it that somebody can get in: by the first admin's key where one is asked for, and on
-    /// loopback by a key in the data folder, which the command line and workers of this machine use by themselves.
-    pub async fn bind(&self, opened: Opened, tenant: TenantId, data: &Path) -> anyhow::Result<Bound> {
-        let Opened { engine, secret, outbound } = &opened;
+    /// Listens, after making the keys for the first access: the first admin's key where one is asked for, and on
+    /// loopback a key in the data folder, which the command line and workers of this machine use by themselves.
+    pub async fn bind(&self, opened: EngineSetup, tenant: TenantId, data: &Path) -> anyhow::Result<ListeningServer> {
+        let EngineSetup { engine, secret, outbound } = &opened;
         if let Some(path) = &self.bootstrap_key_file
             && first_key::bootstrap(engine, secret, tenant, path).await?
         {
@@ -317,11 +317,11 @@ impl HttpArgs {
             let url = server.url().unwrap_or_else(|_| format!("http://{}", self.listen));
             let ca = url.starts_with("https").then(|| self.tls.local_authority(data)).flatten();
             local::announce(
-                Local { server: url, api_key: Some(key), ca, pid: std::process::id() },
+                LocalServer { server: url, api_key: Some(key), ca, pid: std::process::id() },
                 &data.join(LOCAL_KEY_FILE),
             )
         });
-        Ok(Bound { server, announced })
+        Ok(ListeningServer { server, announced })
     }
 }
 
@@ -333,7 +333,7 @@ fn unbound(error: ServerError) -> anyhow::Error {
                 "cannot listen on {at}: another program does already; stop it, or give another address with --listen \
                  (with port 0 any free one is taken)"
             );
-            Ended::saying(Exit::Unavailable, what)
+            ExitError::saying(Exit::Unavailable, what)
         }
         _ => error.into(),
     }
@@ -348,7 +348,7 @@ fn public_url(text: &str) -> anyhow::Result<String> {
     Ok(url.to_owned())
 }
 
-/// Tells whoever watches how to become the first admin, while there is none.
+/// Prints how to become the first admin, while there is none.
 pub async fn print_first_admin_link(server: &Server) -> anyhow::Result<()> {
     if let Some(link) = server.first_admin_link().await? {
         println!("Nobody can sign in yet. Become the first admin here, once, within the hour:\n  {link}");
@@ -365,16 +365,16 @@ impl ServerArgs {
 
 pub async fn run(args: ServerArgs) -> anyhow::Result<()> {
     let opened = args.engine.open(&args.http).await?;
-    // This server calls nobody to change anything; it reads what approvals are about.
+    // This server changes nothing in other systems; it reads from them what approvals are about.
     let calls = args.connectors.open(opened.outbound.clone(), Tenancy::Several, args.engine.data())?;
     let engine = opened.engine.clone();
     let mut sweeping = None;
     if let Some(calls) = calls {
         engine.reach_targets(calls.connectors.caller().clone());
-        sweeping = Some(Sweeping::start(calls.credentials).await);
+        sweeping = Some(CredentialSweeper::start(calls.credentials).await);
     }
     let tenant = tenant(&engine, DEFAULT_TENANT).await?;
-    let Bound { server, announced: _announced } = args.http.bind(opened, tenant, args.engine.data()).await?;
+    let ListeningServer { server, announced: _announced } = args.http.bind(opened, tenant, args.engine.data()).await?;
     println!("interlock listens on {}", server.url()?);
     if let Some(warning) = address::warning(server.address()?, server.is_encrypted()) {
         println!("{warning}");
@@ -394,7 +394,7 @@ pub async fn run(args: ServerArgs) -> anyhow::Result<()> {
     }
     shutdown::end(&engine).await;
     // Whatever runs it starts it again.
-    why.map_or(Ok(()), |restored| Err(Ended::saying(Exit::Unsuccessful, restored.to_string())))
+    why.map_or(Ok(()), |restored| Err(ExitError::saying(Exit::Unsuccessful, restored.to_string())))
 }
 
 /// The tenant of this name, made if it is not there.

@@ -9,7 +9,7 @@ use interlock_core::tenant::identity::Roles;
 use interlock_outbound::Outbound;
 use interlock_server::identity::oidc::{OidcOptions, Provider};
 
-use crate::output::exit::{Ended, Exit};
+use crate::output::exit::{Exit, ExitError};
 
 #[expect(clippy::struct_field_names, reason = "the fields are the names of the flags")]
 #[derive(Args)]
@@ -36,7 +36,7 @@ pub struct OidcArgs {
     /// Roles of a group's members, as in `sre=operator,approver`; may be given several times.
     #[arg(long = "oidc-role", env = "INTERLOCK_OIDC_ROLES", value_name = "GROUP=ROLES", value_delimiter = ';')]
     oidc_roles: Vec<String>,
-    /// Roles of everybody whom the provider knows.
+    /// Roles of every person whom the provider signs in.
     #[arg(long, env = "INTERLOCK_OIDC_DEFAULT_ROLES", value_name = "ROLES", default_value = "")]
     oidc_default_roles: String,
 }
@@ -73,5 +73,5 @@ impl OidcArgs {
 
 fn half(given: &str, missing: &str) -> anyhow::Error {
     let what = format!("{given} is given without {missing}: an identity provider needs both");
-    Ended::saying(Exit::Config, what)
+    ExitError::saying(Exit::Config, what)
 }

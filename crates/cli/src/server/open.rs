@@ -28,7 +28,7 @@ pub async fn store_to_read(url: &str) -> anyhow::Result<Store> {
     if let StoreUrl::Sqlite(path) = &url {
         anyhow::ensure!(path.exists(), "there is no store at {}", path.display());
     }
-    // Whoever checks a large store by hand waits for it.
+    // A check of a large store takes long, and the operator who runs it waits.
     let options = Options { read_timeout: Duration::from_hours(1), ..Options::new(fresh_server_id()) };
     Store::open_to_read(&url, options).await.with_context(|| format!("cannot open {url}"))
 }

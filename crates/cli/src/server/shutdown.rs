@@ -18,8 +18,8 @@ pub async fn asked() {
     }
 }
 
-/// Waits until a server has to stop. Where nobody has asked, its store was restored, or has lost commits in a failover: what
-/// the server knows is of another past, and only a new process can go on.
+/// Waits until a server has to stop. `None`: a signal has asked for it. `Some`: its store was restored, or has lost
+/// commits in a failover. What the server has in memory is stale then, and only a new process can go on.
 pub async fn why(engine: &Engine) -> Option<Restored> {
     tokio::select! {
         () = asked() => None,
@@ -27,8 +27,8 @@ pub async fn why(engine: &Engine) -> Option<Restored> {
     }
 }
 
-/// How long a process that stops waits for its store. A commit is tried for as long as the database is away, and whoever runs
-/// this process does not wait for that: what was not committed was not acknowledged either.
+/// How long a process that stops waits for its store. A commit is tried for as long as the database is away, and the
+/// operator does not wait for that: what was not committed was not acknowledged either.
 const STORE_MAX: Duration = Duration::from_secs(15);
 
 /// Ends what still works on the store, and the store.

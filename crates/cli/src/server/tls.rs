@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use interlock_server::tls::{TlsOptions, WorkerCaFiles};
 
-use crate::output::exit::{Ended, Exit};
+use crate::output::exit::{Exit, ExitError};
 
 /// In the data folder: what `interlock worker ca init` makes, and a server takes by itself.
 pub const FOLDER: &str = "tls";
@@ -53,7 +53,7 @@ impl TlsArgs {
             if ca_given.is_some() {
                 let what = "--tls-worker-ca needs HTTPS: workers show their certificates in its handshake; give --tls-cert \
                             and --tls-key as well";
-                return Err(Ended::saying(Exit::Config, what));
+                return Err(ExitError::saying(Exit::Config, what));
             }
             return Ok(None);
         };
@@ -70,7 +70,7 @@ impl TlsArgs {
         (self.tls_cert.is_none() && authority.exists()).then(|| std::path::absolute(&authority).unwrap_or(authority))
     }
 
-    /// Refuses to be reached from other machines without encryption, unless somebody has said that a proxy does that.
+    /// Refuses to be reached from other machines without encryption, unless a flag says that a proxy does that.
     pub fn check(&self, listen: SocketAddr, data: &Path, proxies: usize) -> anyhow::Result<()> {
         if listen.ip().is_loopback() || self.behind_proxy || proxies > 0 || self.files(data)?.is_some() {
             return Ok(());
@@ -81,19 +81,23 @@ impl TlsArgs {
              name yours), say --behind-proxy where a proxy speaks HTTPS in front of it, or listen on 127.0.0.1:{}",
             listen.port()
         );
-        Err(Ended::saying(Exit::Config, what))
+        Err(ExitError::saying(Exit::Config, what))
     }
 }
 
-type Named<'a> = (&'static str, &'a Option<PathBuf>);
+type NamedPath<'a> = (&'static str, &'a Option<PathBuf>);
 
 /// Two files that belong together.
-fn pair((flag, one): Named<'_>, (other_flag, other): Named<'_>) -> anyhow::Result<Option<(PathBuf, PathBuf)>> {
+fn pair((flag, one): NamedPath<'_>, (other_flag, other): NamedPath<'_>) -> anyhow::Result<Option<(PathBuf, PathBuf)>> {
     match (one, other) {
         (Some(one), Some(other)) => Ok(Some((one.clone(), other.clone()))),
         (None, None) => Ok(None),
-        (Some(_), None) => Err(Ended::saying(Exit::Config, format!("{flag} needs {other_flag}: they belong together"))),
-        (None, Some(_)) => Err(Ended::saying(Exit::Config, format!("{other_flag} needs {flag}: they belong together"))),
+        (Some(_), None) => {
+            Err(ExitError::saying(Exit::Config, format!("{flag} needs {other_flag}: they belong together")))
+        }
+        (None, Some(_)) => {
+            Err(ExitError::saying(Exit::Config, format!("{other_flag} needs {flag}: they belong together")))
+        }
     }
 }
 
@@ -120,7 +124,7 @@ mod tests {
             let error = check(&args(), listen, 0).unwrap_err().to_string();
             assert!(error.contains("--behind-proxy") && error.contains("worker ca init"), "{error}");
             assert!(check(&TlsArgs { behind_proxy: true, ..args() }, listen, 0).is_ok());
-            assert!(check(&args(), listen, 1).is_ok(), "whoever trusts a proxy has one");
+            assert!(check(&args(), listen, 1).is_ok(), "a trusted proxy is a proxy");
             let named = TlsArgs { tls_cert: Some("a".into()), tls_key: Some("b".into()), ..args() };
             assert!(check(&named, listen, 0).is_ok());
         }

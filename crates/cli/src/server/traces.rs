@@ -17,17 +17,21 @@ pub struct TraceArgs {
     #[arg(long, env = "INTERLOCK_TRACES_ENDPOINT", value_name = "URL")]
     traces_endpoint: Option<String>,
     /// A file with headers for the collector, one `NAME=VALUE` a line, as in `Authorization=Bearer …`.
-    #[arg(long, env = "INTERLOCK_TRACES_HEADERS_FILE", value_name = "FILE", requires = "traces_endpoint")]
+    #[arg(long, env = "INTERLOCK_TRACES_HEADERS_FILE", value_name = "FILE")]
     traces_headers_file: Option<std::path::PathBuf>,
     /// Certificates (PEM) that the connection to the collector trusts beside this machine's own.
-    #[arg(long, env = "INTERLOCK_TRACES_CA_FILE", value_name = "FILE", requires = "traces_endpoint")]
+    #[arg(long, env = "INTERLOCK_TRACES_CA_FILE", value_name = "FILE")]
     traces_ca_file: Option<std::path::PathBuf>,
 }
 
 impl TraceArgs {
     /// None where traces go nowhere.
     pub fn options(&self) -> anyhow::Result<Option<TraceOptions>> {
-        let Some(url) = &self.traces_endpoint else { return Ok(None) };
+        let Some(url) = &self.traces_endpoint else {
+            let has_others = self.traces_headers_file.is_some() || self.traces_ca_file.is_some();
+            anyhow::ensure!(!has_others, "traces go nowhere: name the collector with --traces-endpoint");
+            return Ok(None);
+        };
         let read = |path: &std::path::Path| {
             std::fs::read(path).map_err(|error| anyhow::anyhow!("cannot read {}: {error}", path.display()))
         };
@@ -40,7 +44,7 @@ impl TraceArgs {
             }
         };
         let endpoint = TraceEndpoint::new(url, &headers)?;
-        // Whoever runs the server has named this one address: a collector beside the server is the usual place.
+        // The operator has named this one address, and a collector on a private address is the usual case.
         let open = vec![Range::v4([0, 0, 0, 0], 0), Range::v6(0, 0, 0, 0)];
         let roots_pem = self.traces_ca_file.iter().map(|path| trust::read(path)).collect::<anyhow::Result<_>>()?;
         let client = Outbound::new(OutboundOptions { open, roots_pem, ..OutboundOptions::default() })?;

@@ -9,12 +9,12 @@ use tokio_util::sync::CancellationToken;
 
 use crate::client::local;
 use crate::config::{ConfigArg, LogArgs};
-use crate::output::exit::{Ended, Exit};
+use crate::output::exit::{Exit, ExitError};
 use crate::server::commands::CommandArgs;
-use crate::server::connectors::{ConnectorArgs, Sweeping, no_secrets};
+use crate::server::connectors::{ConnectorArgs, CredentialSweeper, no_secrets};
 use crate::server::embedded::Embedded;
 use crate::server::{self, address, demo, timeline};
-use crate::server::{Bound, EngineArgs, HttpArgs};
+use crate::server::{EngineArgs, HttpArgs, ListeningServer};
 
 #[derive(Args)]
 pub struct UpArgs {
@@ -44,7 +44,7 @@ impl UpArgs {
 }
 
 pub async fn run(mut args: UpArgs) -> anyhow::Result<()> {
-    // Nobody balances a load before it.
+    // No load balancer stands before it.
     args.http.stop_delay_seconds = 0;
     let opened = args.engine.open(&args.http).await?;
     let calls = args.connectors.open(opened.outbound.clone(), Tenancy::Several, args.engine.data())?;
@@ -56,7 +56,7 @@ pub async fn run(mut args: UpArgs) -> anyhow::Result<()> {
     }
     let tenant = demo::tenant(&engine).await?;
     demo::apply(&engine, tenant).await?;
-    let Bound { server: http, announced } = args.http.bind(opened, tenant, args.engine.data()).await?;
+    let ListeningServer { server: http, announced } = args.http.bind(opened, tenant, args.engine.data()).await?;
     let (listens, url, encrypted) = (http.address()?, http.url()?, http.is_encrypted());
     let link = http.first_admin_link().await?;
     let stop = CancellationToken::new();
@@ -64,7 +64,7 @@ pub async fn run(mut args: UpArgs) -> anyhow::Result<()> {
     let worker = embedded_worker(&engine, stop.clone());
     let (connectors, sweeping) = match calls {
         None => (None, None),
-        Some(calls) => (Some(calls.connectors), Some(Sweeping::start(calls.credentials).await)),
+        Some(calls) => (Some(calls.connectors), Some(CredentialSweeper::start(calls.credentials).await)),
     };
     let acting = (connectors.is_some() || commands.is_some())
         .then(|| acting_worker(&engine, (connectors, commands), stop.clone()));
@@ -72,7 +72,7 @@ pub async fn run(mut args: UpArgs) -> anyhow::Result<()> {
     println!("Interlock is up: {url}, on {}.", interlock_store::StoreUrl::parse(&args.engine.url()?)?);
     match address::warning(listens, encrypted) {
         Some(warning) => println!("{warning}"),
-        // Only a server that nobody else can reach leaves a key for whoever can read its folder.
+        // Only a server that no other machine can reach leaves a key for the users who can read its folder.
         None if listens.ip().is_loopback() => {
             println!("\nStart a run of your own:\n  {}", demo::curl(&url, args.engine.data()));
         }
@@ -94,7 +94,7 @@ pub async fn run(mut args: UpArgs) -> anyhow::Result<()> {
     if !args.no_demo {
         println!("An order is placed every few seconds. Card payments fail now and then, and are tried again.");
         println!(
-            "A refund waits until somebody approves it: sign in, or see `{} approval list{flags}`.",
+            "A refund waits until a person approves it: sign in, or see `{} approval list{flags}`.",
             this_program()
         );
         println!("Try it: kill -9 {}, start again, and watch every order go on where it was.", std::process::id());
@@ -121,7 +121,7 @@ pub async fn run(mut args: UpArgs) -> anyhow::Result<()> {
     serving.await??;
     crate::server::shutdown::end(&engine).await;
     following.abort();
-    why.map_or(Ok(()), |restored| Err(Ended::saying(Exit::Unsuccessful, restored.to_string())))
+    why.map_or(Ok(()), |restored| Err(ExitError::saying(Exit::Unsuccessful, restored.to_string())))
 }
 
 /// This program as the user called it, so that a printed line works as it stands.

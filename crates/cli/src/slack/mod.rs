@@ -29,7 +29,7 @@ enum SlackVerb {
     Show,
     /// Connect to a Slack workspace, or change the connection.
     Connect(Box<ConnectArgs>),
-    /// Ask nobody in Slack any more.
+    /// Disconnect from Slack: people are not asked there any more.
     Disconnect(ConfirmArgs),
     /// List which person is which Slack user.
     Links,
@@ -49,7 +49,7 @@ struct ConnectArgs {
     /// The channel in which people are asked: `C…`. The app has to be a member.
     #[arg(long, value_name = "ID")]
     channel: String,
-    /// The channel that is told when nobody decides: `C…`.
+    /// The channel that is told when no decision is made in time: `C…`.
     #[arg(long, value_name = "ID")]
     escalation_channel: Option<String>,
     /// A file that holds the app's bot token (`xoxb-…`); without it the token stays.
@@ -86,8 +86,7 @@ pub async fn run(args: SlackArgs) -> anyhow::Result<()> {
         SlackVerb::Disconnect(sure) => {
             sure.ask("Disconnect from Slack? All links of people go with it.")?;
             client.call(Method::DELETE, path::SLACK.to_owned()).done().await?;
-            printer
-                .show(&serde_json::json!({ "connected": false }), |_| "Nobody is asked in Slack any more\n".to_owned())
+            printer.show(&serde_json::json!({ "connected": false }), |_| "Slack is disconnected\n".to_owned())
         }
         SlackVerb::Links => links(&client, printer).await,
         SlackVerb::Unlink(UnlinkArgs { person, sure }) => {
@@ -120,12 +119,12 @@ fn read(path: &Path) -> anyhow::Result<String> {
 
 fn shown(printer: Printer, view: &SlackView) -> anyhow::Result<()> {
     printer.show(view, |_| {
-        let escalation = view.escalation_channel.as_deref().unwrap_or("nobody");
+        let escalation = view.escalation_channel.as_deref().unwrap_or("no channel");
         let pager = if view.pagerduty { "paged" } else { "not paged" };
         let minutes = |seconds: u64| seconds / 60;
         format!(
-            "People of team {} are asked in {}\nWhen nobody decides: {escalation} is told, on-call is {pager}, {} min apart in \
-             production and {} min elsewhere\nRequest URL for the app's Interactivity: {}\n",
+            "People of team {} are asked in {}\nWithout a decision: {escalation} is told, on-call is {pager}, {} min \
+             apart in production and {} min elsewhere\nRequest URL for the app's Interactivity: {}\n",
             view.team,
             view.channel,
             minutes(view.rung_prod_s),
@@ -155,5 +154,5 @@ async fn links(client: &Client, printer: Printer) -> anyhow::Result<()> {
         }
         table
     };
-    printer.list(&links, table, "Nobody is linked.")
+    printer.list(&links, table, "No person is linked.")
 }

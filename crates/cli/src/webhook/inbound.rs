@@ -12,7 +12,7 @@ use serde::Deserialize;
 
 use super::{DeleteArgs, EndpointArg, SigningSecretArgs, told};
 use crate::client::{Client, fill};
-use crate::output::exit::{Ended, Exit};
+use crate::output::exit::{Exit, ExitError};
 use crate::output::layouts;
 use crate::output::table::{Cell, Table};
 use crate::output::{Printer, span};
@@ -69,7 +69,7 @@ pub async fn run(client: &Client, printer: Printer, verb: InboundVerb) -> anyhow
             if args.source == Source::Slack && secret.is_none() {
                 let what = "Slack signs with a secret of its own: give it with --secret-file; it stands at \
                             api.slack.com/apps, under Basic Information, as Signing Secret";
-                return Err(Ended::saying(Exit::Usage, what));
+                return Err(ExitError::saying(Exit::Usage, what));
             }
             let (name, source, header) = (args.name, args.source, args.header);
             let new = NewInbound { name, source, header, secondary: !args.no_secondary, secret };

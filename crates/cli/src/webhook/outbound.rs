@@ -144,7 +144,7 @@ async fn list(client: &Client, printer: Printer) -> anyhow::Result<()> {
         }
         table
     };
-    printer.list(&list, table, "Nobody is told of events.")
+    printer.list(&list, table, "There are no outbound webhooks.")
 }
 
 fn made(printer: Printer, made: &OutboundMade) -> anyhow::Result<()> {

@@ -13,7 +13,7 @@ use interlock_pki::{Authority, CertificateFacts};
 use serde::Serialize;
 
 use crate::config::data_folder;
-use crate::output::exit::{Ended, Exit};
+use crate::output::exit::{Exit, ExitError};
 use crate::output::{OutputArgs, Printer, span};
 use crate::server::tls::{AUTHORITY, AUTHORITY_KEY, CERTIFICATE, FOLDER, KEY};
 
@@ -107,7 +107,7 @@ fn init(printer: Printer, named: &NamedArgs) -> anyhow::Result<()> {
              `interlock worker ca rotate` makes the next authority",
             folder.0.display()
         );
-        return Err(Ended::saying(Exit::Refused, what));
+        return Err(ExitError::saying(Exit::Refused, what));
     }
     data_folder::make(&named.place.data)?;
     std::fs::DirBuilder::new()
@@ -197,7 +197,7 @@ impl CaFolder {
         std::fs::read_to_string(&path).map_err(|error| {
             let what =
                 format!("cannot read {}: {error}; `interlock worker ca init` makes an authority", path.display());
-            Ended::saying(Exit::Config, what)
+            ExitError::saying(Exit::Config, what)
         })
     }
 
@@ -212,8 +212,9 @@ impl CaFolder {
         all.extend(machine_name());
         let mut seen = std::collections::BTreeSet::new();
         all.retain(|name| seen.insert(name.clone()));
-        let issued =
-            authority.issue_server(&all, span::now()).map_err(|error| Ended::saying(Exit::Usage, error.to_string()))?;
+        let issued = authority
+            .issue_server(&all, span::now())
+            .map_err(|error| ExitError::saying(Exit::Usage, error.to_string()))?;
         self.write(KEY, &issued.key, 0o600)?;
         self.write(CERTIFICATE, &issued.certificate, 0o644)
     }
@@ -229,7 +230,7 @@ impl CaFolder {
             std::fs::rename(&fresh, &path)
         })();
         if written.is_err() {
-            // What is left of a failed attempt is of no use to anybody.
+            // A half-written file is of no use.
             let _ = std::fs::remove_file(&fresh);
         }
         written.with_context(|| format!("cannot write {}", path.display()))

@@ -14,7 +14,8 @@ use interlock_worker::{HttpTransport, TransportOptions, WorkerCredential};
 use tokio_util::sync::CancellationToken;
 use zeroize::Zeroizing;
 
-use crate::output::exit::{Ended, Exit};
+use crate::output::causes::causes;
+use crate::output::exit::{Exit, ExitError};
 use crate::output::span;
 
 const KEY: &str = "worker.key";
@@ -55,7 +56,7 @@ impl IdentityFolder {
         let body = Enrol { token: token.to_owned(), request: key.signing_request()? };
         let asked = HttpTransport::open(&transport)?.ask(path::ENROL, &body).await;
         let certificate: WorkerCertificate = asked.map_err(|error| {
-            Ended::saying(Exit::NotPermitted, format!("this worker could not enrol at {}: {error}", place.server))
+            ExitError::saying(Exit::NotPermitted, format!("this worker could not enrol at {}: {error}", place.server))
         })?;
         self.keep(&certificate)?;
         eprintln!(
@@ -78,10 +79,10 @@ impl IdentityFolder {
                 self.0.display(),
                 span::instant(facts.not_after)
             );
-            return Err(Ended::saying(Exit::NotPermitted, what));
+            return Err(ExitError::saying(Exit::NotPermitted, what));
         }
         let pem = Zeroizing::new(format!("{}{}", key.as_str(), certificate.as_str()));
-        // Whoever has named an authority gets its successors with each certificate; without one, the machine's own count.
+        // Where an authority was named, its successors come with each certificate; else the machine's own ones count.
         let ca_pem = place.ca_pem.as_ref().map(|given| {
             let mut all = given.clone();
             all.push(b'\n');
@@ -97,7 +98,9 @@ impl IdentityFolder {
             match self.renew_if_due(&place, &transport).await {
                 Ok(None) => {}
                 Ok(Some(until)) => tracing::info!(until = %span::instant(until), "the worker's certificate is renewed"),
-                Err(error) => tracing::warn!("the worker's certificate could not be renewed; tried again: {error:#}"),
+                Err(error) => {
+                    tracing::warn!("the worker's certificate could not be renewed; tried again: {}", causes(&error));
+                }
             }
         }
     }

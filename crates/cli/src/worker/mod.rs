@@ -27,13 +27,13 @@ use crate::client::target::{Target, TargetArgs};
 use crate::client::{ClientArgs, trust};
 use crate::config::{ConfigArg, LogArgs};
 use crate::identity::key_file;
-use crate::output::exit::{Ended, Exit};
+use crate::output::exit::{Exit, ExitError};
 use crate::server::broker::BrokerArg;
 use crate::server::commands::CommandArgs;
-use crate::server::connectors::{ConnectorArgs, Sweeping, no_secrets};
+use crate::server::connectors::{ConnectorArgs, CredentialSweeper, no_secrets};
 use crate::server::outbound::OutboundArgs;
 use enrolled::{IdentityFolder, ServerPlace};
-use telling::Telling;
+use telling::ReportingTransport;
 
 #[derive(Args)]
 #[command(args_conflicts_with_subcommands = true)]
@@ -186,7 +186,7 @@ impl StartWorkerArgs {
         if self.transport == TransportKind::Redis && broker.is_none() {
             let what = "--transport redis needs the address of the broker: give it with --broker redis://HOST:PORT or \
                         INTERLOCK_BROKER";
-            return Err(Ended::saying(Exit::Usage, what));
+            return Err(ExitError::saying(Exit::Usage, what));
         }
         Ok(broker.filter(|_| self.transport == TransportKind::Redis))
     }
@@ -212,7 +212,7 @@ fn tasks(given: &[String]) -> anyhow::Result<Tasks> {
             .filter(|(name, program)| !name.is_empty() && !program.is_empty())
             .ok_or_else(|| {
                 let what = format!("`--task {task}` is not NAME=PROGRAM, as in `--task resize=./resize.sh`");
-                Ended::saying(Exit::Usage, what)
+                ExitError::saying(Exit::Usage, what)
             })?;
         program::check(name, program)?;
         tasks = tasks.add(name, ExecTask::new(program));
@@ -227,7 +227,7 @@ async fn start(args: StartWorkerArgs) -> anyhow::Result<()> {
                     with INTERLOCK_WORKER_TASKS, or in the table [worker.task] of the config file; or have it call other \
                     systems with `--connectors FILE` and `--secrets FOLDER` or `--credentials FILE`, or run commands with \
                     `--commands FILE`";
-        return Err(Ended::saying(Exit::Usage, what));
+        return Err(ExitError::saying(Exit::Usage, what));
     }
     let tasks = tasks(&args.tasks)?;
     let broker = args.broker()?;
@@ -235,7 +235,7 @@ async fn start(args: StartWorkerArgs) -> anyhow::Result<()> {
     harden_process().context("cannot keep this process's memory out of core dumps")?;
     if args.identity.is_none() && args.enrol_token_file.is_some() {
         let what = "--enrol-token-file needs --identity FOLDER, where the worker keeps its key and certificate";
-        return Err(Ended::saying(Exit::Usage, what));
+        return Err(ExitError::saying(Exit::Usage, what));
     }
     let (place, identity) = match &args.identity {
         Some(folder) => {
@@ -271,7 +271,7 @@ async fn start(args: StartWorkerArgs) -> anyhow::Result<()> {
         (TransportKind::Redis, Some(broker)) => http.with_channel().with_broker(broker),
         (TransportKind::Websocket | TransportKind::Redis, _) => http.with_channel(),
     };
-    let transport = Telling::new(http.clone(), &server, &names);
+    let transport = ReportingTransport::new(http.clone(), &server, &names);
     let enrolled = identity.is_some();
     let options = WorkerOptions {
         name: args.name.unwrap_or_else(|| format!("worker:{}", std::process::id())),
@@ -297,7 +297,7 @@ async fn start(args: StartWorkerArgs) -> anyhow::Result<()> {
         worker = worker.with_commands(commands);
     }
     let Some(calls) = calls else { return Box::pin(worker.run(stop)).await.map_err(refused) };
-    let sweeping = Sweeping::start(calls.credentials).await;
+    let sweeping = CredentialSweeper::start(calls.credentials).await;
     let ended = Box::pin(worker.with_connectors(calls.connectors).run(stop)).await;
     sweeping.end().await;
     ended.map_err(refused)
@@ -308,7 +308,7 @@ fn check_capabilities(names: &[String]) -> anyhow::Result<()> {
     match names.iter().find(|name| name.is_empty() || name.contains(':') || name.contains(char::is_whitespace)) {
         Some(name) => {
             let what = format!("`--capability {name}` is no name of a capability: it has no spaces and no colon");
-            Err(Ended::saying(Exit::Usage, what))
+            Err(ExitError::saying(Exit::Usage, what))
         }
         None => Ok(()),
     }
@@ -320,7 +320,7 @@ fn refused(error: WorkerError) -> anyhow::Error {
         return error.into();
     }
     let hint = "`interlock key create NAME --role worker` makes a key for workers; name its file with `--api-key-file`";
-    Ended::saying(Exit::NotPermitted, format!("{error}\n{hint}"))
+    ExitError::saying(Exit::NotPermitted, format!("{error}\n{hint}"))
 }
 
 /// The server of a worker that shows a certificate.
@@ -334,7 +334,7 @@ fn enrol_token(args: &StartWorkerArgs) -> anyhow::Result<zeroize::Zeroizing<Stri
     let path = args.enrol_token_file.as_ref().ok_or_else(|| {
         let what = "this worker has not enrolled yet: give it a one-time token with --enrol-token-file FILE; an administrator \
                     makes one with `interlock worker token create NAME --environment dev --file FILE`";
-        Ended::saying(Exit::Usage, what)
+        ExitError::saying(Exit::Usage, what)
     })?;
     let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
     Ok(zeroize::Zeroizing::new(text.trim().to_owned()))

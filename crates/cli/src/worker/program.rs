@@ -1,16 +1,16 @@
-//! The programs that tasks are: there, and ready to be run, before the first step is taken.
+//! The programs of tasks: checked to be there and executable before the first step is taken.
 
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{Access, access};
 
-use crate::output::exit::{Ended, Exit};
+use crate::output::exit::{Exit, ExitError};
 
 /// Refuses what could not be started when the first step comes.
 pub fn check(task: &str, program: &str) -> anyhow::Result<()> {
     match found(program, std::env::var_os("PATH").as_deref().unwrap_or_default()) {
         Ok(()) => Ok(()),
-        Err(what) => Err(Ended::saying(Exit::Usage, format!("the task `{task}` cannot run: {what}"))),
+        Err(what) => Err(ExitError::saying(Exit::Usage, format!("the task `{task}` cannot run: {what}"))),
     }
 }
 

@@ -7,10 +7,12 @@ use std::time::Duration;
 use anyhow::Context as _;
 use clap::{Args, Subcommand};
 use interlock_core::text::visible::visible;
-use interlock_sandbox::{CommandRules, Control, Outcome, Profile, Request, Sandbox, SandboxOptions, Standing, Stream};
+use interlock_sandbox::{
+    CommandRules, Control, Outcome, Profile, ProofState, Request, Sandbox, SandboxOptions, Stream,
+};
 use serde::Serialize;
 
-use crate::output::exit::{Ended, Exit};
+use crate::output::exit::{Exit, ExitError};
 use crate::output::paint::Tone;
 use crate::output::{OutputArgs, Printer};
 
@@ -79,7 +81,7 @@ pub async fn run(args: SandboxArgs) -> anyhow::Result<()> {
 fn check(sandbox: &Sandbox, printer: Printer) -> anyhow::Result<()> {
     let controls = sandbox.proofs().iter().map(|(control, proof)| ControlReport {
         control,
-        proven: proof.standing == Standing::Proven,
+        proven: proof.standing == ProofState::Proven,
         evidence: proof.evidence.clone(),
     });
     let profiles = Profile::ALL.iter().map(|profile| {
@@ -105,9 +107,9 @@ fn check(sandbox: &Sandbox, printer: Printer) -> anyhow::Result<()> {
     })
 }
 
-/// What is tried out here is judged by nobody but the user who types it, so that command is the rule.
+/// No policy judges what is tried out here, only the user who types it: that command is the rule.
 async fn try_out(sandbox: &Sandbox, args: TryArgs) -> anyhow::Result<()> {
-    let refused = |error: &dyn std::fmt::Display| Ended::saying(Exit::Usage, error.to_string());
+    let refused = |error: &dyn std::fmt::Display| ExitError::saying(Exit::Usage, error.to_string());
     let mut rules = CommandRules::default();
     let program = args.argv.first().cloned().unwrap_or_default();
     let rule = format!("{program} {{arguments...}}").parse().map_err(|error| refused(&error))?;

@@ -11,7 +11,7 @@ use interlock_protocol::operations::{WorkerDetail, WorkerList, path};
 
 use super::list;
 use crate::client::{Client, fill};
-use crate::output::exit::{Ended, Exit};
+use crate::output::exit::{Exit, ExitError};
 use crate::output::layouts;
 use crate::output::paint::Paint;
 use crate::output::table::{Cell, Table};
@@ -44,13 +44,13 @@ pub async fn find(client: &Client, text: &str) -> anyhow::Result<SessionId> {
         ([], []) => {
             let names = workers.iter().map(|worker| worker.worker.as_str());
             let what = format!("there is no worker `{text}`; {}", hint(text, names));
-            Err(Ended::saying(Exit::NotFound, what))
+            Err(ExitError::saying(Exit::NotFound, what))
         }
         (several, _) => {
             let ids: Vec<String> = several.iter().map(|worker| worker.session_id.to_string()).collect();
             let what =
                 format!("{} workers are called `{text}`; name one by its session: {}", ids.len(), ids.join(", "));
-            Err(Ended::saying(Exit::NotFound, what))
+            Err(ExitError::saying(Exit::NotFound, what))
         }
     }
 }

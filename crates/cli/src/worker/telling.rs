@@ -1,5 +1,5 @@
-//! A transport that tells whoever watches how it stands with the server: once when the worker is connected, and once
-//! for each time that no server answers.
+//! A transport that prints whether the server answers: once when the worker is connected, and once for each time that
+//! no server answers.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,21 +12,21 @@ use interlock_protocol::agent::{
 use interlock_protocol::transport::{Transport, TransportError};
 
 #[derive(Clone)]
-pub struct Telling<T> {
+pub struct ReportingTransport<T> {
     inner: T,
     server: String,
     tasks: String,
-    /// It has been said that nobody answers.
+    /// That no server answers has been printed.
     alone: Arc<AtomicBool>,
 }
 
-impl<T> Telling<T> {
+impl<T> ReportingTransport<T> {
     pub fn new(inner: T, server: &str, tasks: &[&str]) -> Self {
         Self { inner, server: server.to_owned(), tasks: tasks.join(", "), alone: Arc::default() }
     }
 }
 
-impl<T: Transport> Transport for Telling<T> {
+impl<T: Transport> Transport for ReportingTransport<T> {
     async fn register(&self, hello: WorkerHello) -> Result<Registered, TransportError> {
         let queues = hello.queues.join(", ");
         let registered = self.inner.register(hello).await;

@@ -19,7 +19,7 @@ use reqwest::Method;
 use crate::client::{Client, ClientArgs, fill};
 use crate::identity::key::millis;
 use crate::output::confirm::ConfirmArgs;
-use crate::output::exit::{Ended, Exit};
+use crate::output::exit::{Exit, ExitError};
 use crate::output::layouts;
 use crate::output::paint::Tone;
 use crate::output::table::{Cell, Table};
@@ -88,9 +88,9 @@ async fn create(client: &Client, printer: Printer, new: NewTokenArgs) -> anyhow:
     let set = |names: Vec<String>| names.into_iter().collect::<BTreeSet<String>>();
     let terms =
         WorkerTerms { environments: set(new.environments), segments: set(new.segments), profiles: set(new.profiles) };
-    terms.check().map_err(|what| Ended::saying(Exit::Usage, what))?;
+    terms.check().map_err(|what| ExitError::saying(Exit::Usage, what))?;
     let body = CreateWorkerIdentity { name: new.name, terms, token_expires_in_ms: new.expires_in.map(millis) };
-    // The file comes first: a token that could not be kept would be one that nobody has.
+    // The file is opened before the token is made: a token that could not be written would be lost.
     let file = new.file.as_ref().map(|path| {
         let open = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
         open.with_context(|| format!("cannot write the token file {}", path.display()))
@@ -144,12 +144,12 @@ async fn find(client: &Client, named: &str) -> anyhow::Result<WorkerIdentityId> 
     let found: Vec<_> = all.iter().filter(|worker| worker.revoked_at.is_none() && worker.name == named).collect();
     match found[..] {
         [one] => Ok(one.identity),
-        [] => Err(Ended::saying(Exit::NotFound, format!("no worker that may enrol, or has, is called `{named}`"))),
+        [] => Err(ExitError::saying(Exit::NotFound, format!("no worker that may enrol, or has, is called `{named}`"))),
         [..] => {
             let ids: Vec<_> = found.iter().map(|worker| worker.identity.to_string()).collect();
             let what =
                 format!("{} workers are called `{named}`; name one by its identity: {}", ids.len(), ids.join(", "));
-            Err(Ended::saying(Exit::NotFound, what))
+            Err(ExitError::saying(Exit::NotFound, what))
         }
     }
 }

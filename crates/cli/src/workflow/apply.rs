@@ -6,7 +6,7 @@ use interlock_protocol::workflows::{Applied, File, path};
 use super::files;
 use crate::client::{Client, ClientError};
 use crate::output::Printer;
-use crate::output::exit::{Ended, Exit};
+use crate::output::exit::{Exit, ExitError};
 
 #[derive(Debug, Args)]
 pub struct ApplyArgs {
@@ -40,7 +40,7 @@ pub async fn run(client: &Client, printer: Printer, args: ApplyArgs) -> anyhow::
                 for found in &problem.diagnostics {
                     eprintln!("{file}:{}:{}: {}", found.line, found.column, found.message);
                 }
-                return Err(Ended::saying(Exit::Refused, format!("the server refuses {file}")));
+                return Err(ExitError::saying(Exit::Refused, format!("the server refuses {file}")));
             }
             Err(error) => return Err(error.into()),
         }

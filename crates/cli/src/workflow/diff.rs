@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::files;
 use crate::client::{Client, fill};
 use crate::output::Printer;
-use crate::output::exit::{Ended, Exit};
+use crate::output::exit::{Exit, ExitError};
 use crate::output::paint::Tone;
 
 /// Lines that are shown around what differs.
@@ -63,7 +63,7 @@ pub async fn run(client: &Client, printer: Printer, args: DiffArgs) -> anyhow::R
         }
         text
     })?;
-    if differs { Err(Ended::silently(Exit::Unsuccessful)) } else { Ok(()) }
+    if differs { Err(ExitError::silently(Exit::Unsuccessful)) } else { Ok(()) }
 }
 
 /// Every line of both sides, with the sign of where it comes from.

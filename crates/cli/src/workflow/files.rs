@@ -9,7 +9,7 @@ use interlock_workflow::limits::SOURCE_BYTES_MAX;
 use interlock_workflow::{Checked, parse};
 
 use crate::output::Printer;
-use crate::output::exit::{Ended, Exit};
+use crate::output::exit::{Exit, ExitError};
 
 /// What is there, or is written like a path; every other word is a workflow's name.
 pub fn is_file(which: &str) -> bool {
@@ -33,7 +33,7 @@ pub fn text(path: &str) -> anyhow::Result<String> {
     match read {
         Ok(_) => Ok(text),
         Err(error) if error.kind() == ErrorKind::NotFound => {
-            Err(Ended::saying(Exit::NotFound, format!("there is no file {path}")))
+            Err(ExitError::saying(Exit::NotFound, format!("there is no file {path}")))
         }
         Err(error) => Err(error).with_context(|| format!("cannot read {path}")),
     }
@@ -64,7 +64,7 @@ pub fn warn(name: &str, source: &str, printer: Printer) {
 
 pub fn refused(found: &Diagnostics, printer: Printer) -> anyhow::Error {
     eprint!("{}", found.render(style(printer)));
-    Ended::saying(Exit::Unsuccessful, count(found))
+    ExitError::saying(Exit::Unsuccessful, count(found))
 }
 
 /// `deploy.yaml: 2 errors, 1 warning`.

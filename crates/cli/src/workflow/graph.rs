@@ -31,7 +31,7 @@ pub enum Form {
 }
 
 #[derive(Serialize)]
-struct Drawn {
+struct WorkflowGraph {
     workflow: String,
     mermaid: String,
 }
@@ -46,7 +46,7 @@ pub async fn run(client: &ClientArgs, printer: Printer, args: GraphArgs) -> anyh
     };
     let definition = &checked.definition;
     let mermaid = graph::mermaid(definition);
-    let drawn = Drawn { workflow: definition.name.0.clone(), mermaid: mermaid.clone() };
+    let drawn = WorkflowGraph { workflow: definition.name.0.clone(), mermaid: mermaid.clone() };
     printer.show(&drawn, |_| match args.format {
         Form::Terminal => graph::drawing(definition),
         Form::Mermaid => mermaid,

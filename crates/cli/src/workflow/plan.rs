@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::Args;
+use interlock_core::json::Json;
 use interlock_core::text::visible::visible;
 use interlock_engine::policy::predict;
 use interlock_protocol::workflows::{PlanRequest, path};
@@ -14,10 +15,10 @@ use interlock_workflow::walk::{Predicted, Walk, Walked, Would, walk};
 use super::{files, show};
 use crate::client::ClientArgs;
 use crate::output::Printer;
-use crate::output::exit::{Ended, Exit};
+use crate::output::exit::{Exit, ExitError};
 use crate::output::paint::{Paint, Tone};
 use crate::policy;
-use crate::run::start::{InputArgs, inputs};
+use crate::run::start::{InputArgs, inputs_for, inputs_of};
 
 #[derive(Debug, Args)]
 pub struct PlanArgs {
@@ -38,11 +39,11 @@ pub struct PlanArgs {
 }
 
 pub async fn run(client: &ClientArgs, printer: Printer, args: PlanArgs) -> anyhow::Result<()> {
-    let given = inputs(&args.inputs)?;
     let walked = if args.stored || args.workflow_version.is_some() || !files::is_file(&args.which) {
+        let client = client.open()?.0;
+        let given = inputs_of(&client, &args.which, args.workflow_version, &args.inputs).await?;
         let (source, file, workflow) = (None, None, Some(args.which.clone()));
         let request = PlanRequest { source, file, workflow, version: args.workflow_version, inputs: given };
-        let client = client.open()?.0;
         let walked = client.post(path::PLAN, &request).send().await?;
         let stored = show::stored(&client, &args.which, args.workflow_version).await?;
         files::warn(&args.which, &stored.source, printer);
@@ -50,7 +51,8 @@ pub async fn run(client: &ClientArgs, printer: Printer, args: PlanArgs) -> anyho
     } else {
         let checked = files::checked(&args.which, printer)?;
         let rules = policy::bundle(args.policy.as_ref())?;
-        let unfit = |error: String| Ended::saying(Exit::Unsuccessful, format!("the inputs do not fit: {error}"));
+        let unfit = |error: String| ExitError::saying(Exit::Unsuccessful, format!("the inputs do not fit: {error}"));
+        let given = inputs_for(&Json::trusted(checked.to_json().to_string()), &args.inputs)?;
         let given = given.to_exact_value().map_err(unfit)?;
         let walked = walk(&checked.definition, &given, &Budget::default());
         let mut walked = walked.map_err(|error| unfit(error.to_string()))?;
@@ -60,7 +62,7 @@ pub async fn run(client: &ClientArgs, printer: Printer, args: PlanArgs) -> anyho
     };
     printer.show(&walked, |paint| page(&walked, paint))?;
     let fails = walked.steps.iter().any(|step| step.would == Would::Fail);
-    if fails { Err(Ended::silently(Exit::Unsuccessful)) } else { Ok(()) }
+    if fails { Err(ExitError::silently(Exit::Unsuccessful)) } else { Ok(()) }
 }
 
 /// A decision in a few words.

@@ -12,7 +12,7 @@ use serde::Serialize;
 
 use super::files;
 use crate::output::Printer;
-use crate::output::exit::{Ended, Exit};
+use crate::output::exit::{Exit, ExitError};
 use crate::output::paint::{Paint, Tone};
 
 #[derive(Debug, Args)]
@@ -65,7 +65,7 @@ pub fn run(printer: Printer, args: TestArgs) -> anyhow::Result<()> {
         }
     }
     if all.is_empty() {
-        return Err(Ended::saying(Exit::Unsuccessful, "no scenario was played"));
+        return Err(ExitError::saying(Exit::Unsuccessful, "no scenario was played"));
     }
     let failed = all.iter().filter(|tested| !tested.passed).count();
     printer.show(&all, |paint| {
@@ -73,7 +73,7 @@ pub fn run(printer: Printer, args: TestArgs) -> anyhow::Result<()> {
         let summary = format!("{} passed, {failed} failed", all.len() - failed);
         format!("{words}{}\n", paint.tone(tone, summary))
     })?;
-    if failed > 0 { Err(Ended::silently(Exit::Unsuccessful)) } else { Ok(()) }
+    if failed > 0 { Err(ExitError::silently(Exit::Unsuccessful)) } else { Ok(()) }
 }
 
 fn told(verdict: &Verdict, paint: Paint, verbose: bool) -> String {

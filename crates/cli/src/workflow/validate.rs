@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::files;
 use crate::output::Printer;
-use crate::output::exit::{Ended, Exit};
+use crate::output::exit::{Exit, ExitError};
 
 #[derive(Debug, Args)]
 pub struct ValidateArgs {
@@ -22,7 +22,7 @@ pub struct ValidateArgs {
 }
 
 #[derive(Serialize)]
-struct Found {
+struct ValidatedFile {
     file: String,
     /// It could be applied.
     valid: bool,
@@ -47,12 +47,12 @@ pub fn run(printer: Printer, args: ValidateArgs) -> anyhow::Result<()> {
                     verdict = format!("{file}: `{name}` is valid, {steps} step{plural}");
                 }
                 let diagnostics = Diagnostics { source: checked.source, list: list.clone() };
-                let found = Found { file: file.clone(), valid, workflow: Some(name), diagnostics: list };
+                let found = ValidatedFile { file: file.clone(), valid, workflow: Some(name), diagnostics: list };
                 (found, diagnostics)
             }
             Err(diagnostics) => {
                 let (file, list) = (file.clone(), diagnostics.list.clone());
-                (Found { file, valid: false, workflow: None, diagnostics: list }, diagnostics)
+                (ValidatedFile { file, valid: false, workflow: None, diagnostics: list }, diagnostics)
             }
         };
         failed |= !found.valid || (args.strict && !diagnostics.list.is_empty());
@@ -66,5 +66,5 @@ pub fn run(printer: Printer, args: ValidateArgs) -> anyhow::Result<()> {
         all.push(found);
     }
     printer.show(&all, |_| words)?;
-    if failed { Err(Ended::silently(Exit::Unsuccessful)) } else { Ok(()) }
+    if failed { Err(ExitError::silently(Exit::Unsuccessful)) } else { Ok(()) }
 }

@@ -1,6 +1,6 @@
-//! What whoever takes the distributed worker path over is promised, one test for each line: a runbook on a worker elsewhere in
-//! staging, people's decisions live, rollback by itself, sandboxes by environment, credentials on record, what dashboards show, and
-//! the flag back.
+//! The promises of the distributed worker path, one test for each: a runbook on a worker elsewhere in staging, people's
+//! decisions live, rollback by itself, sandboxes by environment, credentials on record, what dashboards show, and the
+//! flag back.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Stdio};
@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::rig::{Up, eventually, now, pause};
+use crate::harness::{Up, eventually, now, pause};
 
 const SECRET: &str = "s3cr3t-0123456789";
 const PASSWORD: &str = "correct horse battery";
@@ -190,7 +190,7 @@ fn people_approve_and_reject_and_watchers_see_it_within_two_seconds() {
          - { id: sure, approval: Go on? }\n\
          - { id: act, run: [/usr/bin/uname, -s], effect: read }\n",
     );
-    // Whoever comes after the question was asked would be asked to wait for a day.
+    // A person who is made after the question was asked would have to wait for a day.
     staging.person("ada");
     let runs = ["INC-1", "INC-2"].map(|subject| staging.start_run(&["asks", "--subject", subject]).1);
     let watching = runs.each_ref().map(|run| staging.watch(run));
@@ -252,7 +252,7 @@ fn a_sandbox_holds_what_its_environment_allows_and_nothing_else() {
     let shown = staging.up.run(&["run", "show", &run, "-o", "json"]).json();
     assert_ne!(code, 0);
     assert_eq!(shown["reason"], "policy_denied", "{shown:#}");
-    // A command that nobody has allowed does not run anywhere.
+    // A command that no rule allows does not run anywhere.
     staging.apply(
         "name: unknown\nprofile: staging-standard\non_failure: fail\nsteps:\n\
          - { id: tty, run: [/usr/bin/tty], effect: read }\n",

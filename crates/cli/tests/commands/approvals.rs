@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read};
 use std::process::Stdio;
 
-use crate::rig::Up;
+use crate::harness::Up;
 
 const PASSWORD: &str = "correct horse battery";
 
@@ -172,7 +172,7 @@ fn people_let_others_decide_for_them() {
     sign_in(&up, "ada");
     let over = up.run(&["approval", "undelegate", &id]);
     assert!(over.code == 0 && over.out.contains("vic does not decide for ada any more"), "{over:?}");
-    assert!(up.run(&["approval", "delegations"]).out.contains("Nobody decides for anybody else"));
+    assert!(up.run(&["approval", "delegations"]).out.contains("There are no delegations"));
     assert!(up.run(&["approval", "delegations", "--all"]).out.contains("revoked"));
 }
 
@@ -217,7 +217,7 @@ async fn browse(server: &str, address: &str) -> (u16, String) {
     let back = location(&allowed);
     assert!(back.starts_with("http://127.0.0.1:"), "{back}");
     let lost = back.replace("state=", "state=x");
-    assert_eq!(browser.get(&lost).send().await.unwrap().status(), 400, "an answer to somebody else");
+    assert_eq!(browser.get(&lost).send().await.unwrap().status(), 400, "an answer to another login");
     let answer = browser.get(&back).send().await.unwrap();
     (answer.status().as_u16(), answer.text().await.unwrap())
 }

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::rig::Up;
+use crate::harness::Up;
 
 const LONG: usize = 4_000;
 
@@ -40,7 +40,7 @@ fn payloads_go_with_a_backup_and_come_back_with_it() {
     let check = |more: &[&str]| up.run(&[&["db", "check", "--data", &data], more].concat());
     assert_eq!(check(&["--read-payloads"]).code, 0);
 
-    // Somebody alters it where it is: its length does not tell, its hash does.
+    // It is altered where it is: its length stays the same, its hash does not.
     let object = objects(&up.path("data/payloads")).remove(0);
     std::fs::write(&object, "y".repeat(std::fs::metadata(&object).unwrap().len() as usize)).unwrap();
     assert_eq!(check(&[]).code, 0);

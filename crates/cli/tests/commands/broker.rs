@@ -1,14 +1,14 @@
-//! `interlock worker --transport redis`, as whoever starts it sees it.
+//! `interlock worker --transport redis`, as the operator who starts it sees it.
 
 use std::io::{BufRead as _, BufReader};
 use std::process::{Child, Stdio};
 
+use crate::harness::Up;
 use crate::redis_server::RedisServer;
-use crate::rig::Up;
 
-struct Ending(Child);
+struct KilledOnDrop(Child);
 
-impl Drop for Ending {
+impl Drop for KilledOnDrop {
     fn drop(&mut self) {
         let _ = self.0.kill();
         let _ = self.0.wait();
@@ -26,7 +26,7 @@ async fn a_worker_over_the_broker_does_the_work() {
     assert_eq!(up.shell(&ready).code, 0);
     let arguments = ["worker", "--server", &server, "--data", &data, "--task", "echo=cat", "--transport", "redis"];
     let worker = up.command().args(arguments).env("INTERLOCK_BROKER", &broker).stderr(Stdio::piped()).spawn();
-    let mut worker = Ending(worker.unwrap());
+    let mut worker = KilledOnDrop(worker.unwrap());
     let mut said = String::new();
     BufReader::new(worker.0.stderr.take().unwrap()).read_line(&mut said).unwrap();
     assert!(said.contains(&format!("connected to {server}; queues: default; tasks: echo")), "{said}");

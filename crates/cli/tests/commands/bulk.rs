@@ -1,6 +1,6 @@
-//! Many runs at once, the filters that choose them, and who waits for what.
+//! Many runs at once, the filters that choose them, and which run waits for which signal.
 
-use crate::rig::Up;
+use crate::harness::Up;
 
 /// Three runs that wait for a signal, each about its own subject.
 fn waiting() -> Up {
@@ -62,5 +62,5 @@ fn runs_are_found_by_label_trigger_and_time_and_waits_by_signal() {
     assert_eq!(waits.as_array().unwrap().len(), 3, "{waits}");
     let one = up.run(&["run", "waits", "--type", "go", "--key", "T-2"]);
     assert!(one.out.contains("T-2") && !one.out.contains("T-1"), "{one:?}");
-    assert!(up.run(&["run", "waits", "--type", "stop"]).out.contains("Nobody waits"));
+    assert!(up.run(&["run", "waits", "--type", "stop"]).out.contains("No run waits"));
 }

@@ -4,7 +4,7 @@ use std::process::Stdio;
 
 use serde_json::Value;
 
-use crate::rig::{Output, Up};
+use crate::harness::{Output, Up};
 
 const FILE: &str = r#"
 listen = "127.0.0.1:1"
@@ -155,7 +155,7 @@ fn a_check_says_what_a_server_or_a_worker_would() {
 #[test]
 fn logs_are_text_or_json_with_levels_by_module() {
     let up = Up::start(&["--no-demo"]);
-    // Nobody answers there: the worker says so in its log until it is killed.
+    // No server answers there: the worker says so in its log until it is killed.
     let key = up.file("some.key", "ilk_nothing");
     let program = up.file("task.sh", "#!/bin/sh\n");
     std::fs::set_permissions(&program, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();

@@ -2,7 +2,7 @@
 
 use std::process::{Child, Stdio};
 
-use crate::rig::{Output, Up, eventually};
+use crate::harness::{Output, Up, eventually};
 
 struct Worker(Child);
 

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::rig::Up;
+use crate::harness::Up;
 
 const SECRET: &str = "s3cr3t-0123456789";
 
@@ -19,6 +19,7 @@ fn up() -> Up {
         "/usr/bin/sleep {s}",
         "/usr/bin/env",
         "/usr/bin/touch {path}",
+        "/usr/bin/cp {paths...}",
         "/usr/bin/ls {more...}",
     ];
     std::fs::write(&commands, format!("allow = {}\ndeny = [\"/usr/bin/tty\"]\n", json!(allow))).unwrap();
@@ -32,11 +33,11 @@ fn up() -> Up {
     assert_eq!(up.run(&["policy", "export", &policy]).code, 0);
     let data = up.path("policy/data.json");
     let mut known: Value = serde_json::from_str(&std::fs::read_to_string(&data).unwrap()).unwrap();
-    for program in ["id", "uname", "cat", "sleep", "env", "touch", "ls", "tty"] {
+    for program in ["id", "uname", "cat", "cp", "sleep", "env", "touch", "ls", "tty"] {
         known["config"]["commands"]["allow"][format!("/usr/bin/{program}")] =
             json!([{ "arguments": ["**"], "blast_radius": "low" }]);
     }
-    known["config"]["credentials"] = json!({ "DB": { "environments": ["staging"] } });
+    known["config"]["credentials"] = json!({ "DB": { "environments": ["staging", "dev"] } });
     std::fs::write(&data, known.to_string()).unwrap();
     let pushed = up.run(&["policy", "push", &policy, "--activate", "--yes"]);
     assert_eq!(pushed.code, 0, "{pushed:?}");
@@ -121,6 +122,22 @@ fn a_command_that_a_workers_own_list_does_not_have_is_refused_there() {
 }
 
 #[test]
+fn a_secret_that_a_step_leaves_in_the_runs_directory_is_taken_out_of_later_output_too() {
+    let up = up();
+    apply(
+        &up,
+        "name: carry\nprofile: dev-flex\nsteps:\n\
+         - { id: copy, run: [/usr/bin/cp, /run/secrets/DB, /work/db], effect: read, credentials: [DB], workdir: run }\n\
+         - { id: tell, run: [/usr/bin/cat, /work/db], effect: read, workdir: run }\n",
+    );
+    let (code, run) = started(&up, &["carry"]);
+    let steps = steps(&up, &run);
+    assert_eq!(code, 0, "{steps:#?}");
+    let said = steps[1]["output"]["stdout"].as_str().unwrap();
+    assert!(!said.contains(SECRET) && !said.is_empty(), "{said}");
+}
+
+#[test]
 fn commands_of_a_run_share_a_directory_that_goes_with_it() {
     let up = up();
     apply(
@@ -182,7 +199,7 @@ fn a_workflow_that_could_never_run_its_command_is_refused() {
         let refused = up.run(&["workflow", "apply", &up.file("c.yaml", text)]);
         assert!(refused.code != 0 && (refused.err.contains(why) || refused.out.contains(why)), "{why}: {refused:?}");
     }
-    // A command that nobody here can run waits, and says for whom.
+    // A command that no worker here can run waits, and says for which worker.
     apply(&up, "name: c\nprofile: dev-flex\nsteps: [{ id: a, run: [/usr/bin/uptime], effect: read }]\n");
     let run = up.run(&["run", "start", "c", "-o", "json"]).json()["run_id"].as_str().unwrap().to_owned();
     let why = up.run(&["run", "why", &run]);

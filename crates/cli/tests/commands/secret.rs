@@ -1,17 +1,17 @@
-//! Secrets in an encrypted file: stored from standard input, used by a worker, shown by nobody.
+//! Secrets in an encrypted file: stored from standard input, used by a worker, and shown by no command.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpListener;
 use std::process::{Child, Stdio};
 
-use crate::rig::Up;
+use crate::harness::Up;
 
 const VALUE: &str = "s3cr3t-0123456789";
 
 /// A worker that ends with its test.
-struct Stopped(Child);
+struct KilledOnDrop(Child);
 
-impl Drop for Stopped {
+impl Drop for KilledOnDrop {
     fn drop(&mut self) {
         let _ = self.0.kill();
         let _ = self.0.wait();
@@ -68,7 +68,7 @@ fn a_worker_takes_secrets_from_an_encrypted_file() {
         ["worker", "--server", &server, "--data", &data, "--connectors", &connectors, "--credentials", &credentials];
     let mut command = up.command();
     command.args(arguments).args(["--outbound-open", "127.0.0.1/32", "--log", "debug"]).stderr(Stdio::piped());
-    let mut worker = Stopped(command.spawn().unwrap());
+    let mut worker = KilledOnDrop(command.spawn().unwrap());
     let mut told = BufReader::new(worker.0.stderr.take().unwrap());
     let mut said = String::new();
     while !said.contains("connected to") {

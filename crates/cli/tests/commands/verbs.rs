@@ -1,8 +1,8 @@
-//! The nouns of the administrator: for each what works, and what a mistake is told.
+//! The administrator's commands: what works with each, and the error for a mistake.
 
 use serde_json::Value;
 
-use crate::rig::{Output, Up};
+use crate::harness::{Output, Up};
 
 fn ok(output: Output) -> Output {
     assert_eq!(output.code, 0, "{output:?}");
@@ -158,6 +158,9 @@ fn a_plan_is_walked_for_a_file_and_for_a_workflow_of_the_server() {
     let of_file = ok(up.run(&["workflow", "plan", &file, "--input", "who=ada"]));
     let stored = ok(up.run(&["workflow", "plan", "greet", "--input", "who=ada"]));
     assert_eq!(stored.out, of_file.out, "the same walk, wherever the workflow stands");
+    for which in [file.as_str(), "greet"] {
+        ok(up.run(&["workflow", "plan", which, "--input", "who=1234567"]));
+    }
     assert!(stored.out.contains("second") && stored.out.contains("cannot be rolled back"), "{stored:?}");
     for flag in ["--version", "--workflow-version"] {
         let first = ok(up.run(&["workflow", "plan", "greet", flag, "1", "-i", "who=ada", "-o", "json"])).json();

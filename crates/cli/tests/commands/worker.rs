@@ -1,9 +1,9 @@
-//! `interlock worker` as whoever starts it sees it, and where a server listens.
+//! `interlock worker` as the operator who starts it sees it, and where a server listens.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Stdio};
 
-use crate::rig::Up;
+use crate::harness::Up;
 
 /// Reads until a line says this; the whole text comes along.
 fn until(output: impl std::io::Read, says: &str) -> String {
@@ -15,9 +15,9 @@ fn until(output: impl std::io::Read, says: &str) -> String {
     text
 }
 
-struct Ending(Child);
+struct KilledOnDrop(Child);
 
-impl Drop for Ending {
+impl Drop for KilledOnDrop {
     fn drop(&mut self) {
         let _ = self.0.kill();
         let _ = self.0.wait();
@@ -30,7 +30,8 @@ fn a_second_server_prints_lines_that_find_it() {
     let up = Up::start(&["--no-demo"]);
     let data = up.path("second").display().to_string();
     let arguments = ["up", "--no-demo", "--listen", "127.0.0.1:0", "--data", &data];
-    let mut second = Ending(up.command().args(arguments).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap());
+    let mut second =
+        KilledOnDrop(up.command().args(arguments).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap());
     let said = until(second.0.stdout.take().unwrap(), "Ctrl-C");
     let line = said.lines().find(|line| line.contains("run watch mine")).unwrap();
     let flags: Vec<&str> = line.split_whitespace().skip(4).collect();
@@ -49,7 +50,7 @@ fn a_worker_says_what_it_is_connected_to_and_does_the_work() {
         let arguments =
             ["worker", "--server", server, "--data", &data, "--task", "echo=cat", "--task", "say=/bin/echo"];
         let child = up.command().args(arguments).stderr(Stdio::piped()).spawn().unwrap();
-        Ending(child)
+        KilledOnDrop(child)
     };
     let mut worker = start(&server);
     let said = until(worker.0.stderr.take().unwrap(), "\n");
@@ -97,7 +98,7 @@ fn a_server_that_others_can_reach_says_so_and_is_found_here() {
     assert_eq!(refused.code, 78, "{refused:?}");
     assert!(refused.err.contains("--behind-proxy") && refused.err.contains("worker ca init"), "{refused:?}");
     let server = up.command().args(open).arg("--behind-proxy").stdout(Stdio::piped()).spawn();
-    let mut server = Ending(server.unwrap());
+    let mut server = KilledOnDrop(server.unwrap());
     let said = until(server.0.stdout.take().unwrap(), "/setup?token=");
     assert!(said.contains("listens on http://127.0.0.1:") && said.contains("other machines can reach it"), "{said}");
     let link = said.lines().find(|line| line.contains("/setup?token=")).unwrap();

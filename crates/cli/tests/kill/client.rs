@@ -54,7 +54,7 @@ impl Client {
         Self::with(ports.to_vec(), &self.key)
     }
 
-    /// The same servers, as somebody else.
+    /// The same servers, under another key.
     pub fn as_bearer(&self, key: &str) -> Self {
         Self::with(self.ports.clone(), key)
     }

@@ -27,7 +27,7 @@ impl WrongClock {
 
     /// Sets it, for the processes that run as well.
     pub fn set(&self, offset_ms: i64) {
-        // Renamed into place: nobody reads half a number.
+        // Renamed into place: no process reads half a number.
         let next = self.offset.with_extension("next");
         std::fs::write(&next, offset_ms.to_string()).unwrap();
         std::fs::rename(next, &self.offset).unwrap();

@@ -53,7 +53,7 @@ async fn no_command_runs_twice_without_a_reason() {
         assert!(status == 200 || status == 201, "{status}: {answer}");
         runs.push(answer["run_id"].as_str().unwrap().to_owned());
     }
-    // As long as there is work, somebody is killed.
+    // As long as there is work, workers are killed.
     let (mut open, mut kills) = (runs.clone(), 0);
     while !open.is_empty() {
         tokio::time::sleep(Duration::from_millis(random.u64(PAUSE_MS))).await;
@@ -71,7 +71,7 @@ async fn no_command_runs_twice_without_a_reason() {
     }
     judge(&client, &ledger, &runs).await;
     println!("{} commands of {} runs on {count} workers, {kills} kills", runs.len() * STEPS.len(), runs.len());
-    assert!(kills > 0, "nobody was killed");
+    assert!(kills > 0, "no worker was killed");
     drop(workers);
     db_check(&setup.folder, &setup.store);
     let _ = std::fs::remove_dir_all(&setup.folder);
@@ -87,7 +87,7 @@ fn interlock(folder: &Path, port: u16, arguments: &[&str]) {
     assert!(ended.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&ended.stderr));
 }
 
-/// The policy knows the shell, so that nobody is asked.
+/// The policy allows the shell, so that no approval is needed.
 fn let_commands_pass(folder: &Path, port: u16) {
     interlock(folder, port, &["policy", "export", "policy"]);
     let data = folder.join("policy/data.json");

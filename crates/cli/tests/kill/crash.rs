@@ -79,7 +79,7 @@ fn acts(failpoint: Failpoint) -> &'static [Act] {
         "worker" | "connector" | "server" => &[Act::KeyedCall, Act::UnsafeCall],
         "command" => &[Act::UnsafeCommand],
         "program" => &[Act::KeyedProgram, Act::UnsafeProgram],
-        other => panic!("nobody comes by the failpoints of the {other}"),
+        other => panic!("no case reaches the failpoints of the {other}"),
     }
 }
 
@@ -94,18 +94,18 @@ fn cases(of_server: bool) -> Vec<Case> {
     all.flat_map(|failpoint| acts(*failpoint).iter().map(|act| Case { failpoint: *failpoint, act: *act })).collect()
 }
 
-/// What is found when whoever was to go on has gone on.
+/// What is found once the run has gone on after the crash.
 #[derive(Debug, PartialEq, Eq)]
-struct Found {
+struct CaseOutcome {
     in_doubt: bool,
     effects: usize,
 }
 
 impl Case {
     /// By the order of things alone: what was committed when the process died, and what had been sent.
-    fn allows(self, found: &Found) -> bool {
-        let done = *found == Found { in_doubt: false, effects: 1 };
-        let doubt = |effects| *found == Found { in_doubt: true, effects };
+    fn allows(self, found: &CaseOutcome) -> bool {
+        let done = *found == CaseOutcome { in_doubt: false, effects: 1 };
+        let doubt = |effects| *found == CaseOutcome { in_doubt: true, effects };
         if self.act.has_key() {
             return done;
         }
@@ -139,13 +139,13 @@ impl Case {
 
 /// Everything but the processes that die.
 #[derive(Clone)]
-struct Scene {
+struct CrashHarness {
     folder: PathBuf,
     port: u16,
     target: Target,
 }
 
-impl Scene {
+impl CrashHarness {
     fn armed(&self, who: &str) -> PathBuf {
         let folder = self.folder.join("failpoints").join(who);
         std::fs::create_dir_all(&folder).unwrap();
@@ -184,8 +184,7 @@ impl Scene {
         })
     }
 
-    /// What workers are configured with, and a policy that lets everything pass: whether somebody has to be asked is not
-    /// the question here.
+    /// What workers are configured with, and a policy that lets everything pass: approvals are not the question here.
     fn write_files(&self) {
         std::fs::create_dir_all(self.folder.join("policy")).unwrap();
         for (task, header) in [("keyed", "-H \"Idempotency-Key: $INTERLOCK_EFFECT_KEY\""), ("unkeyed", "")] {
@@ -244,14 +243,14 @@ impl Scene {
             }
         };
         while !victim.gave_up() {
-            assert!(since.elapsed() < PATIENCE, "{case:?}: nobody came by; see {}", self.folder.display());
+            assert!(since.elapsed() < PATIENCE, "{case:?}: failpoint not reached; see {}", self.folder.display());
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
         victim.restart();
         let in_doubt = self.rest(client, &run, case).await;
-        let found = Found { in_doubt, effects: self.target.effects(&run) };
+        let found = CaseOutcome { in_doubt, effects: self.target.effects(&run) };
         assert!(case.allows(&found), "{case:?} of {run}: {found:?}; see {}", self.folder.display());
-        // Whoever has looked at the target says what it shows. That it did not happen would not be believed yet.
+        // An operator who has looked at the target says that it happened. That it did not would not be believed yet.
         if found.in_doubt && found.effects == 1 {
             client.resolve(&run, "act", "happened").await;
             assert!(!self.rest(client, &run, case).await, "{case:?} of {run}");
@@ -295,18 +294,18 @@ async fn apply(client: &Client, source: &str) {
 }
 
 async fn crash_everywhere(name: &str, store: &str) {
-    let scene = Scene { folder: folder(name), port: free_port(), target: Target::start() };
-    scene.write_files();
-    let mut server = scene.server(store);
-    let client = Client::new(vec![scene.port], &scene.folder).await;
+    let harness = CrashHarness { folder: folder(name), port: free_port(), target: Target::start() };
+    harness.write_files();
+    let mut server = harness.server(store);
+    let client = Client::new(vec![harness.port], &harness.folder).await;
     client.answers().await;
-    scene.push_policy();
+    harness.push_policy();
     for act in Act::ALL {
         for queue in 0..WORKERS {
-            apply(&client, &act.workflow(queue, scene.target.port)).await;
+            apply(&client, &act.workflow(queue, harness.target.port)).await;
         }
     }
-    let workers: Vec<Member> = (0..WORKERS).map(|queue| scene.worker(queue)).collect();
+    let workers: Vec<Member> = (0..WORKERS).map(|queue| harness.worker(queue)).collect();
 
     let (of_workers, of_server) = (cases(false), cases(true));
     let rounds = number("INTERLOCK_CRASHES", (of_workers.len() + of_server.len()) as u64) as usize;
@@ -314,11 +313,11 @@ async fn crash_everywhere(name: &str, store: &str) {
     let worker_rounds = share(&of_workers);
     let mut all = tokio::task::JoinSet::new();
     for (queue, mut worker) in workers.into_iter().enumerate() {
-        let (scene, client, cases) = (scene.clone(), client.through(scene.port), of_workers.clone());
+        let (harness, client, cases) = (harness.clone(), client.through(harness.port), of_workers.clone());
         all.spawn(async move {
             for round in (queue..worker_rounds).step_by(WORKERS) {
                 let case = cases[round % cases.len()];
-                scene.round(&client, &queue_name(queue), &mut worker, case, queue).await;
+                harness.round(&client, &queue_name(queue), &mut worker, case, queue).await;
             }
             worker
         });
@@ -326,14 +325,14 @@ async fn crash_everywhere(name: &str, store: &str) {
     let workers: Vec<Member> = all.join_all().await;
     for round in 0..share(&of_server) {
         let (case, queue) = (of_server[round % of_server.len()], round % WORKERS);
-        scene.round(&client, "server", &mut server, case, queue).await;
+        harness.round(&client, "server", &mut server, case, queue).await;
     }
     let shown: Value = client.with_retries(Method::GET, "/runs?limit=500&state=failed", None, None).await.1;
     assert_eq!(shown["runs"].as_array().unwrap().len(), 0, "{shown}");
     println!("{worker_rounds} workers and {} servers died at {} failpoints", share(&of_server), Failpoint::ALL.len());
     drop((workers, server));
-    crate::db_check(&scene.folder, store);
-    let _ = std::fs::remove_dir_all(&scene.folder);
+    crate::db_check(&harness.folder, store);
+    let _ = std::fs::remove_dir_all(&harness.folder);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

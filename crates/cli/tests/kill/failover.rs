@@ -1,5 +1,5 @@
-//! The database fails over to a standby that is behind: what was committed last is gone, and nobody knows what of it was
-//! done outside. The servers notice, and everything that acts on the outside waits for a person.
+//! The database fails over to a standby that is behind: what was committed last is gone, and it is unknown what of it
+//! was done outside. The servers notice, and everything that acts on the outside waits for a person.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -16,7 +16,8 @@ use crate::{db_check, folder, free_port};
 /// Runs that are known to the standby, and are held at their signal until it is behind.
 const KNOWN: usize = 12;
 
-/// Nobody is killed before the failover, so no worker may lose its lease on a busy machine: its effect would be in doubt.
+/// No process is killed before the failover, so no worker may lose its lease on a busy machine: its effect would be in
+/// doubt.
 const LONG_LEASE_MS: u64 = 10_000;
 
 /// What people need to look at and settle after the failover.
@@ -137,7 +138,7 @@ async fn a_standby_that_is_behind_repeats_nothing() {
         if watch.query_one(epoch, &[]).await.unwrap().get::<_, String>(0) == "2" {
             break;
         }
-        assert!(waited < 600, "nobody has noticed that the database failed over");
+        assert!(waited < 600, "no server has noticed that the database failed over");
         tokio::time::sleep(Duration::from_millis(100)).await;
     }
     // Those that live through it refuse for good.
@@ -182,7 +183,7 @@ async fn cut_off(primary: &Cluster) -> String {
     sender
 }
 
-/// A commit is tried for as long as the database is away; who is told to stop does not wait for that.
+/// A commit is tried for as long as the database is away; a server that is told to stop does not wait for that.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_server_ends_though_its_database_is_away() {
     let mut cluster = Cluster::start("away").await;

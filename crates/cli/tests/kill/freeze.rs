@@ -17,7 +17,7 @@ use crate::database;
 use crate::fleet::{Member, Setup};
 use crate::{folder, free_port, number};
 
-/// The longest that anybody may wait for a commit while another server is frozen.
+/// The longest that a client may wait for a commit while another server is frozen.
 const GAP_MAX: Duration = Duration::from_secs(5);
 /// The longest that a step of a lost worker may wait for the next one.
 pub const TAKEOVER_MAX: Duration = Duration::from_secs(30);
@@ -92,7 +92,7 @@ async fn freeze_in_a_transaction(server: &mut Member, watch: &tokio_postgres::Cl
     panic!("the server was never met in a transaction");
 }
 
-struct Scene {
+struct FreezeHarness {
     setup: Setup,
     database: database::Database,
     first: Member,
@@ -102,7 +102,7 @@ struct Scene {
     other: Client,
 }
 
-async fn scene(name: &str) -> Scene {
+async fn harness(name: &str) -> FreezeHarness {
     let database = database::Database::create(name).await;
     let setup = Setup { folder: folder(name), store: database.url.clone(), ledger_port: 0, lease_ms: DEFAULT_LEASE_MS };
     let ports = [free_port(), free_port()];
@@ -112,23 +112,23 @@ async fn scene(name: &str) -> Scene {
     client.limit_own_tenant(500).await;
     let other = client.new_tenant("other").await;
     client.through(ports[1]).answers().await;
-    Scene { setup, database, first, _second: second, ports, client, other }
+    FreezeHarness { setup, database, first, _second: second, ports, client, other }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_frozen_server_stalls_nobody_for_long() {
-    let mut scene = scene("freeze").await;
-    let watch = scene.database.connect().await;
-    let [frozen, alive] = scene.ports;
+    let mut harness = harness("freeze").await;
+    let watch = harness.database.connect().await;
+    let [frozen, alive] = harness.ports;
     for round in 0..number("INTERLOCK_FREEZES", 3) {
-        let at_frozen = || scene.client.through(frozen);
+        let at_frozen = || harness.client.through(frozen);
         let load = Load::begin((0..6).map(|_| ("frozen", at_frozen())).collect());
         tokio::time::sleep(Duration::from_millis(300)).await;
-        freeze_in_a_transaction(&mut scene.first, &watch).await;
+        freeze_in_a_transaction(&mut harness.first, &watch).await;
         let others = Load::begin(vec![
-            ("the limited tenant", scene.client.through(alive)),
-            ("the same tenant again", scene.client.through(alive)),
-            ("another tenant", scene.other.through(alive)),
+            ("the limited tenant", harness.client.through(alive)),
+            ("the same tenant again", harness.client.through(alive)),
+            ("another tenant", harness.other.through(alive)),
         ]);
         tokio::time::sleep(GAP_MAX + Duration::from_secs(2)).await;
         let gaps = others.end().await;
@@ -137,13 +137,13 @@ async fn a_frozen_server_stalls_nobody_for_long() {
             assert!(gap <= GAP_MAX, "round {round}: {who} waited for {gap:?} while another server was frozen");
         }
         load.abandon();
-        scene.first.thaw();
-        scene.client.through(frozen).answers().await;
+        harness.first.thaw();
+        harness.client.through(frozen).answers().await;
     }
-    drop(scene.first);
+    drop(harness.first);
 }
 
-impl Scene {
+impl FreezeHarness {
     /// A worker at a server. The first attempt at each step hangs.
     fn holding_worker(&self, number: usize, port: u16, slots: usize) -> Member {
         let script = self.setup.script("hold.sh", HOLD);
@@ -189,38 +189,38 @@ fn takeovers() -> u64 {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_steps_of_a_frozen_servers_worker_are_taken_over() {
-    let mut scene = scene("takeover").await;
-    let watch = scene.database.connect().await;
-    let [frozen, alive] = scene.ports;
+    let mut harness = harness("takeover").await;
+    let watch = harness.database.connect().await;
+    let [frozen, alive] = harness.ports;
     for round in 0..takeovers() {
-        let _hung = scene.holding_worker(0, frozen, HELD_STEPS);
-        let held = scene.hold(round, HELD_STEPS).await;
-        let _next = scene.holding_worker(1, alive, HELD_STEPS);
-        let load = Load::begin((0..4).map(|_| ("frozen", scene.client.through(frozen))).collect());
+        let _hung = harness.holding_worker(0, frozen, HELD_STEPS);
+        let held = harness.hold(round, HELD_STEPS).await;
+        let _next = harness.holding_worker(1, alive, HELD_STEPS);
+        let load = Load::begin((0..4).map(|_| ("frozen", harness.client.through(frozen))).collect());
         tokio::time::sleep(Duration::from_millis(300)).await;
-        freeze_in_a_transaction(&mut scene.first, &watch).await;
-        scene.taken_over(&held, round).await;
+        freeze_in_a_transaction(&mut harness.first, &watch).await;
+        harness.taken_over(&held, round).await;
         load.abandon();
-        scene.first.thaw();
-        scene.client.through(frozen).answers().await;
+        harness.first.thaw();
+        harness.client.through(frozen).answers().await;
     }
-    drop(scene.first);
+    drop(harness.first);
 }
 
 /// A worker that wakes up after its steps were done elsewhere changes nothing any more.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_steps_of_a_frozen_worker_are_taken_over() {
-    let scene = scene("asleep").await;
+    let harness = harness("asleep").await;
     for round in 0..takeovers() {
-        let mut frozen = scene.holding_worker(0, scene.ports[0], HELD_STEPS);
-        let held = scene.hold(round, HELD_STEPS).await;
-        let _next = scene.holding_worker(1, scene.ports[1], HELD_STEPS);
+        let mut frozen = harness.holding_worker(0, harness.ports[0], HELD_STEPS);
+        let held = harness.hold(round, HELD_STEPS).await;
+        let _next = harness.holding_worker(1, harness.ports[1], HELD_STEPS);
         frozen.freeze();
-        scene.taken_over(&held, round).await;
+        harness.taken_over(&held, round).await;
         frozen.thaw();
         tokio::time::sleep(Duration::from_secs(1)).await;
         for run in &held {
-            let steps = scene.client.steps(run).await;
+            let steps = harness.client.steps(run).await;
             assert_eq!((&steps[0]["state"], &steps[0]["attempt"]), (&json!("succeeded"), &json!(2)), "{steps:?}");
         }
     }
@@ -229,14 +229,14 @@ async fn the_steps_of_a_frozen_worker_are_taken_over() {
 /// Each in the middle of a step, and all at the same time.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_steps_of_killed_workers_are_taken_over() {
-    let scene = scene("killed").await;
+    let harness = harness("killed").await;
     let count = number("INTERLOCK_FAILOVERS", 5) as usize;
     let workers: Vec<Member> =
-        (0..count).map(|number| scene.holding_worker(number, scene.ports[number % 2], 1)).collect();
-    let held = scene.hold(0, count).await;
-    let _next = scene.holding_worker(count, scene.ports[1], HELD_STEPS);
+        (0..count).map(|number| harness.holding_worker(number, harness.ports[number % 2], 1)).collect();
+    let held = harness.hold(0, count).await;
+    let _next = harness.holding_worker(count, harness.ports[1], HELD_STEPS);
     drop(workers);
-    scene.taken_over(&held, 0).await;
+    harness.taken_over(&held, 0).await;
 }
 
 /// Hangs at the first attempt, longer than the test; later ones succeed at once.

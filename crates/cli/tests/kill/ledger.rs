@@ -1,5 +1,5 @@
-//! The ledger: the outside world. It is a process of its own, which nobody kills, and writes down every effect that reaches
-//! it over TCP before it answers, so that it can say afterwards what really happened.
+//! The ledger: the outside world. It is a process of its own, which is never killed, and writes down every effect that
+//! reaches it over TCP before it answers, so that it can say afterwards what really happened.
 
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Write};

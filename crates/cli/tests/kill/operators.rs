@@ -17,13 +17,13 @@ pub enum Story {
     Signal,
     /// It waits for a person's vote.
     Vote,
-    /// Somebody cancels it.
+    /// An operator cancels it.
     Cancel,
-    /// Somebody pauses it, and resumes it later.
+    /// An operator pauses it, and resumes it later.
     Pause,
-    /// Somebody pauses it, and has it begin again.
+    /// An operator pauses it, and has it begin again.
     Restart,
-    /// Somebody cancels it, and makes a new run from it.
+    /// An operator cancels it, and makes a new run from it.
     Successor,
 }
 

@@ -100,7 +100,7 @@ impl Pair {
             let since = Instant::now();
             let _next = self.worker(&task, goes_on);
             while self.client.steps(&run).await[0]["attempt"] == 1 {
-                assert!(since.elapsed() < TAKEOVER_MAX, "nobody goes on with {run} after {:?}", since.elapsed());
+                assert!(since.elapsed() < TAKEOVER_MAX, "no worker goes on with {run} after {:?}", since.elapsed());
                 tokio::time::sleep(Duration::from_millis(100)).await;
             }
             println!("the step of a lost worker was taken over after {:?}", since.elapsed());

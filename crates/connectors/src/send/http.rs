@@ -14,7 +14,7 @@ use super::secret::{not_had, not_kept};
 use super::{Leave, not_answered, without_leave};
 use crate::failure::CallFailure;
 use crate::limits;
-use crate::request::{Answer, CallBody, HeaderContent, HttpCall};
+use crate::request::{CallBody, HeaderContent, HttpCall, Response};
 use crate::schema::secret_name;
 
 /// How deep secrets are looked for in a body.
@@ -28,7 +28,7 @@ pub(super) async fn send(
     secrets: &StepCredentials,
     call: &HttpCall,
     leave: Leave<'_>,
-) -> Result<Answer, CallFailure> {
+) -> Result<Response, CallFailure> {
     let mut filling = Filler { secrets, used: Vec::new() };
     let headers = filling.headers(call).await?;
     let body = filling.body(&call.body).await?;
@@ -49,7 +49,7 @@ pub(super) async fn send(
     let answer = outbound.send(prepared).await.map_err(|error| not_answered(&error))?;
     let shown = |value: &HeaderValue| String::from_utf8_lossy(value.as_bytes()).into_owned();
     let headers = answer.headers.iter().map(|(name, value)| (name.as_str().to_owned(), filling.hide(&shown(value))));
-    Ok(Answer { status: answer.status.as_u16(), headers: headers.collect(), body: filling.hide_bytes(answer.body) })
+    Ok(Response { status: answer.status.as_u16(), headers: headers.collect(), body: filling.hide_bytes(answer.body) })
 }
 
 /// Puts secrets in their places, and remembers which.

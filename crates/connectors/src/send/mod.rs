@@ -1,4 +1,4 @@
-//! Sending: the only part of this crate that talks to anybody.
+//! Sending: the only part of this crate that uses the network.
 //!
 //! A [`Caller`] has the outbound client, the connections and the worker's credentials; each step has its own part of the
 //! latter ([`Caller::step`]). Secrets are resolved right before a call, put into it, and taken out of its answer again, so
@@ -23,7 +23,7 @@ use crate::connection::{Connection, Connections};
 use crate::connector::{CallFacts, Connector, Probed};
 use crate::failure::{CallFailure, Sent};
 use crate::fields::Fields;
-use crate::request::{Answer, Request};
+use crate::request::{Request, Response};
 use crate::systems::model;
 
 /// Makes calls. Cheap to clone.
@@ -61,6 +61,10 @@ impl Caller {
     /// The secrets of one step. They are revoked when its [`StepCredentials::end`] is called, or soon after it is dropped.
     pub fn step(&self, scope: StepScope) -> StepCredentials {
         self.credentials.step(scope)
+    }
+
+    pub fn credentials(&self) -> &Credentials {
+        &self.credentials
     }
 
     /// The secrets with which a server reads for a run that acts in an environment: those of that environment, or none.
@@ -139,7 +143,7 @@ impl Caller {
         secrets: &'a StepCredentials,
         request: &'a Request,
         leave: Leave<'a>,
-    ) -> BoxFuture<'a, Result<Answer, CallFailure>> {
+    ) -> BoxFuture<'a, Result<Response, CallFailure>> {
         Box::pin(async move {
             match request {
                 Request::Http(call) => http::send(&self.outbound, secrets, call, leave).await,
@@ -149,12 +153,12 @@ impl Caller {
     }
 }
 
-/// A part of the operation was done before this failed: nobody can say that nothing has happened.
+/// A part of the operation was done before this failed: it cannot be said that nothing has happened.
 fn after_others(failure: CallFailure, done: usize) -> CallFailure {
     if done == 0 { failure } else { CallFailure { sent: Sent::Unknown, ..failure } }
 }
 
-/// The attempt is no longer ours.
+/// The worker's lease on the attempt ends before the call would.
 fn without_leave() -> CallFailure {
     let what = "there was not enough time left on the lease to send the call; nothing was sent";
     CallFailure::new(Sent::CertainlyNot, ErrorClass::LeaseExpired, "LEASE_TOO_SHORT", what)

@@ -1,8 +1,9 @@
 //! Handing a mail to a submission server: implicit TLS (`smtps://`, port 465) or STARTTLS (`smtp://`, port 587), never in
 //! the clear.
 //!
-//! The conversation is ours because only it knows from which byte on a message may have been taken: until the line with
-//! the single dot goes out nothing has happened, and from there to the server's word nobody can tell.
+//! The SMTP dialogue is written here, without a library, because it must know from which byte on a message may have
+//! been accepted: until the line with the single dot goes out nothing has happened; from there to the server's reply
+//! the outcome is unknown.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
@@ -16,7 +17,7 @@ use super::secret::not_had;
 use super::{Leave, not_answered, without_leave};
 use crate::failure::{CallFailure, Sent, quoted};
 use crate::limits;
-use crate::request::{Answer, Mail};
+use crate::request::{Mail, Response};
 
 /// One line of a server, and how many of them an answer has.
 const LINE_BYTES_MAX: u64 = 4 << 10;
@@ -31,7 +32,7 @@ pub(super) async fn send(
     secrets: &StepCredentials,
     mail: &Mail,
     leave: Leave<'_>,
-) -> Result<Answer, CallFailure> {
+) -> Result<Response, CallFailure> {
     let password = match (&mail.user, &mail.secret) {
         (Some(_), Some(secret)) => Some(secrets.get(secret).await.map_err(not_had)?),
         _ => None,
@@ -50,7 +51,7 @@ pub(super) async fn send(
     let ended = tokio::time::timeout(limits::CALL_TIMEOUT, talking).await;
     let ended = ended.unwrap_or_else(|_| Err(not_answered(&OutboundError::Timeout(limits::CALL_TIMEOUT))));
     match ended {
-        Ok(said) => Ok(Answer { status: 250, headers: Vec::new(), body: said.into_bytes() }),
+        Ok(said) => Ok(Response { status: 250, headers: Vec::new(), body: said.into_bytes() }),
         // What a server has refused is refused; what broke off is certain only before the end of the message.
         Err(failure) if failure.code == REFUSED => Err(failure),
         Err(failure) => {
@@ -94,7 +95,7 @@ async fn talk(
             return Err(CallFailure::refused("MAIL_NOT_ENCRYPTED", what));
         }
         plain.say("STARTTLS", 220).await?;
-        // Whatever came along with the answer was not encrypted, and somebody may have put it there.
+        // Whatever came along with the answer was not encrypted, and an attacker on the way may have put it there.
         if !plain.0.buffer().is_empty() {
             let what = "the mail server went on talking before the connection was encrypted";
             return Err(CallFailure::refused("MAIL_NOT_ENCRYPTED", what));
@@ -121,7 +122,7 @@ async fn talk(
     server.write(&stuffed(&mail.message)).await?;
     *handed_over = true;
     let said = server.say(".", 250).await?;
-    // It has the message; whether it hears the farewell does not matter.
+    // The server has the message; whether it gets the QUIT does not matter.
     let _ = server.say("QUIT", 221).await;
     Ok(said)
 }

@@ -15,7 +15,7 @@ use crate::connector::{CallFacts, Connector, Declaration, Reversal};
 use crate::failure::CallFailure;
 use crate::fields::Fields;
 use crate::limits;
-use crate::request::{Answer, Mail, Request, only};
+use crate::request::{Mail, Request, Response, only};
 use crate::schema::{Field, Kind, Need};
 
 /// `email.send`
@@ -80,7 +80,7 @@ impl Connector for Send {
             return Err("`subject` has more than one line".to_owned());
         }
         if mailboxes(fields, "to")?.is_empty() {
-            return Err("`to` names nobody".to_owned());
+            return Err("`to` names no recipient".to_owned());
         }
         mailboxes(fields, "cc")?;
         fields.opt_text("reply_to").map_or(Ok(()), |reply_to| mailbox(reply_to).map(drop))
@@ -115,7 +115,7 @@ impl Connector for Send {
         }))])
     }
 
-    fn read(&self, _: &Fields, facts: &CallFacts, answers: &[Answer]) -> Result<Value, CallFailure> {
+    fn read(&self, _: &Fields, facts: &CallFacts, answers: &[Response]) -> Result<Value, CallFailure> {
         // The body of a mail server's answer is what it said when it took the message.
         let said = String::from_utf8_lossy(&only(answers)?.body).trim().to_owned();
         Ok(json!({ "message_id": facts.mark(), "answer": crate::failure::quoted(&said) }))

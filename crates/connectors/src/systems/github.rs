@@ -15,7 +15,7 @@ use crate::connector::{CallFacts, Connector, Declaration, Inverse, Probed, Rever
 use crate::failure::{CallFailure, Sent, quoted};
 use crate::fields::Fields;
 use crate::limits;
-use crate::request::{Answer, HttpCall, Request, only, segment, with_query};
+use crate::request::{HttpCall, Request, Response, only, segment, with_query};
 use crate::schema::{Field, Kind, Need};
 
 /// `github.issue.comment`
@@ -60,7 +60,7 @@ static COMMENT: Declaration = Declaration {
     key: "github:issue:comment:{owner}/{repo}:{issue}:{body_hash}",
     reversal: Reversal::Inverse {
         by: "github.issue.comment.delete",
-        about: "deletes the comment; whoever was notified was notified",
+        about: "deletes the comment; notifications that were sent stay sent",
     },
     reads_before: false,
     probe: Some("looks for the comment's mark among the comments since the run began"),
@@ -117,7 +117,7 @@ fn call(method: &str, url: String, at: &Connection) -> HttpCall {
 }
 
 /// A success, or what went wrong. GitHub says with 403 both that something is forbidden and that there was too much.
-fn answered(answer: &Answer) -> Result<Value, CallFailure> {
+fn answered(answer: &Response) -> Result<Value, CallFailure> {
     let is_limit = answer.header("x-ratelimit-remaining") == Some("0") || answer.header("retry-after").is_some();
     if answer.status == 403 && is_limit {
         let message = format!("GitHub limits this connection: {}", quoted(&answer.said()));
@@ -159,7 +159,7 @@ impl Connector for Comment {
         Ok(vec![call("POST", format!("{}/comments", issue(at, fields)), at).json(body).into_request()])
     }
 
-    fn read(&self, _: &Fields, _: &CallFacts, answers: &[Answer]) -> Result<Value, CallFailure> {
+    fn read(&self, _: &Fields, _: &CallFacts, answers: &[Response]) -> Result<Value, CallFailure> {
         let comment = answered(only(answers)?)?;
         commented(&comment).ok_or_else(|| CallFailure::unreadable("GitHub's answer has no `id`"))
     }
@@ -175,7 +175,7 @@ impl Connector for Comment {
         Some(call("GET", url, at).into_request())
     }
 
-    fn read_probe(&self, _: &Fields, facts: &CallFacts, answer: &Answer) -> Probed {
+    fn read_probe(&self, _: &Fields, facts: &CallFacts, answer: &Response) -> Probed {
         let comments = match answered(answer) {
             Ok(Value::Array(comments)) => comments,
             Ok(_) => return Probed::CannotTell("GitHub's answer is not a list of comments".to_owned()),
@@ -215,7 +215,7 @@ impl Connector for CommentDelete {
         Ok(vec![call("DELETE", url, at).into_request()])
     }
 
-    fn read(&self, _: &Fields, _: &CallFacts, answers: &[Answer]) -> Result<Value, CallFailure> {
+    fn read(&self, _: &Fields, _: &CallFacts, answers: &[Response]) -> Result<Value, CallFailure> {
         let answer = only(answers)?;
         // Gone is what was wanted.
         if answer.status != 404 {
@@ -266,7 +266,7 @@ impl Connector for Labels {
         Some(call("GET", url, at).into_request())
     }
 
-    fn read_before(&self, _: &Fields, answer: &Answer) -> Result<Value, CallFailure> {
+    fn read_before(&self, _: &Fields, answer: &Response) -> Result<Value, CallFailure> {
         let labels = answered(answer)?;
         Ok(json!({ "labels": Self::names(&labels) }))
     }
@@ -293,11 +293,11 @@ impl Connector for Labels {
         Ok(requests)
     }
 
-    fn read(&self, fields: &Fields, facts: &CallFacts, answers: &[Answer]) -> Result<Value, CallFailure> {
+    fn read(&self, fields: &Fields, facts: &CallFacts, answers: &[Response]) -> Result<Value, CallFailure> {
         let adds = usize::from(!fields.texts("add").is_empty());
         for (at, answer) in answers.iter().enumerate() {
-            // A label that is not there need not be removed; an issue that is not there has none either, but the label
-            // that was to be added has told.
+            // A label that is not there need not be removed; an issue that is not there has none either, but then
+            // the call that adds a label has failed before.
             let is_gone = at >= adds && answer.status == 404 && answer.said().contains("Label");
             if !is_gone {
                 answered(answer)?;

@@ -8,7 +8,7 @@ use crate::connector::{CallFacts, Connector, Declaration, Reversal};
 use crate::failure::CallFailure;
 use crate::fields::Fields;
 use crate::limits;
-use crate::request::{Answer, CallBody, HeaderContent, HttpCall, Request, only};
+use crate::request::{CallBody, HeaderContent, HttpCall, Request, Response, only};
 use crate::schema::{Field, Kind, Need, secret_name};
 
 /// `http.request`
@@ -66,7 +66,7 @@ static DECLARATION: Declaration = Declaration {
     ],
     effect: EffectClass::Unsafe,
     key: "http:{method}:{host}:{request_hash}",
-    reversal: Reversal::Irreversible("only whoever knows the API knows how its calls are undone: declare a `rollback`"),
+    reversal: Reversal::Irreversible("how a call is undone depends on the API: declare a `rollback`"),
     reads_before: false,
     probe: None,
 };
@@ -174,7 +174,7 @@ impl Connector for HttpRequest {
         Ok(vec![call.into_request()])
     }
 
-    fn read(&self, _: &Fields, _: &CallFacts, answers: &[Answer]) -> Result<Value, CallFailure> {
+    fn read(&self, _: &Fields, _: &CallFacts, answers: &[Response]) -> Result<Value, CallFailure> {
         let answer = only(answers)?;
         if !answer.is_success() {
             return Err(CallFailure::of_answer(answer, &answer.said()));

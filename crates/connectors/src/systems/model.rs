@@ -14,7 +14,7 @@ use crate::failure::CallFailure;
 use crate::fields::Fields;
 use crate::limits;
 use crate::price::{Prices, Tokens};
-use crate::request::{Answer, HeaderContent, HttpCall, Request, only};
+use crate::request::{HeaderContent, HttpCall, Request, Response, only};
 use crate::schema::{Field, Kind, Need};
 
 /// `model.chat`
@@ -173,7 +173,7 @@ impl Connector for Chat {
         Ok(vec![call.into_request()])
     }
 
-    fn read(&self, fields: &Fields, _: &CallFacts, answers: &[Answer]) -> Result<Value, CallFailure> {
+    fn read(&self, fields: &Fields, _: &CallFacts, answers: &[Response]) -> Result<Value, CallFailure> {
         let answer = only(answers)?;
         let body = answer.json().map_err(|failure| match answer.status {
             // Anthropic's own status for too much at once.

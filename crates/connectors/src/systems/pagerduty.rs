@@ -9,7 +9,7 @@ use crate::connector::{CallFacts, Connector, Declaration, Inverse, Reversal};
 use crate::failure::CallFailure;
 use crate::fields::Fields;
 use crate::limits;
-use crate::request::{Answer, HttpCall, Request, only};
+use crate::request::{HttpCall, Request, Response, only};
 use crate::schema::{Field, Kind, Need, SECRET};
 
 /// `pagerduty.event`
@@ -47,7 +47,7 @@ static DECLARATION: Declaration = Declaration {
             "details",
             Kind::Any { bytes: limits::JSON_BYTES, secrets: false },
             Need::Optional,
-            "Anything else that whoever is called should know.",
+            "Anything else that the person on call should know.",
         ),
         connection("\"pagerduty\""),
     ],
@@ -75,7 +75,7 @@ impl Connector for Event {
         match fields.text("action") {
             "trigger" if fields.text("summary").is_empty() => Err("a trigger needs a `summary`".to_owned()),
             "acknowledge" | "resolve" if fields.text("dedup_key").is_empty() => {
-                Err("without a `dedup_key` nobody knows which alert is meant".to_owned())
+                Err("without a `dedup_key` it is not known which alert is meant".to_owned())
             }
             _ => Ok(()),
         }
@@ -111,7 +111,7 @@ impl Connector for Event {
         Ok(vec![HttpCall::new("POST", format!("{}/v2/enqueue", at.url)).json(body).into_request()])
     }
 
-    fn read(&self, fields: &Fields, facts: &CallFacts, answers: &[Answer]) -> Result<Value, CallFailure> {
+    fn read(&self, fields: &Fields, facts: &CallFacts, answers: &[Response]) -> Result<Value, CallFailure> {
         let body = only(answers)?.json()?;
         let key = body["dedup_key"].as_str().map_or_else(|| dedup_key(fields, facts), str::to_owned);
         Ok(json!({ "dedup_key": key, "status": body["status"] }))

@@ -13,7 +13,7 @@ use crate::connection::Connection;
 use crate::connector::{CallFacts, Connector, Declaration, Inverse, Probed, Reversal, change};
 use crate::failure::CallFailure;
 use crate::fields::Fields;
-use crate::request::{Answer, HttpCall, Request, only, segment, with_query};
+use crate::request::{HttpCall, Request, Response, only, segment, with_query};
 use crate::schema::{Field, Kind, Need};
 
 /// `servicenow.incident.update`
@@ -93,7 +93,7 @@ fn read_record(at: &Connection, fields: &Fields, names: &[&str]) -> Request {
     call("GET", with_query(record(at, fields), &query), at).into_request()
 }
 
-fn result(answer: &Answer) -> Result<Value, CallFailure> {
+fn result(answer: &Response) -> Result<Value, CallFailure> {
     let mut body = answer.json()?;
     match body.get_mut("result").map(Value::take) {
         Some(result) if result.is_object() || result.is_array() => Ok(result),
@@ -157,7 +157,7 @@ impl Connector for IncidentUpdate {
         Some(read_record(at, fields, &names))
     }
 
-    fn read_before(&self, _: &Fields, answer: &Answer) -> Result<Value, CallFailure> {
+    fn read_before(&self, _: &Fields, answer: &Response) -> Result<Value, CallFailure> {
         result(answer)
     }
 
@@ -190,7 +190,7 @@ impl Connector for IncidentUpdate {
         Ok(vec![call("PATCH", url, at).json(Value::Object(body)).into_request()])
     }
 
-    fn read(&self, fields: &Fields, facts: &CallFacts, answers: &[Answer]) -> Result<Value, CallFailure> {
+    fn read(&self, fields: &Fields, facts: &CallFacts, answers: &[Response]) -> Result<Value, CallFailure> {
         let record = result(only(answers)?)?;
         let mut output = output(fields, facts);
         for name in ["number", "sys_mod_count"] {
@@ -208,7 +208,7 @@ impl Connector for IncidentUpdate {
         Some(call("GET", url, at).into_request())
     }
 
-    fn read_probe(&self, fields: &Fields, facts: &CallFacts, answer: &Answer) -> Probed {
+    fn read_probe(&self, fields: &Fields, facts: &CallFacts, answer: &Response) -> Probed {
         let entries = match result(answer) {
             Ok(entries) => entries,
             Err(failure) => return Probed::CannotTell(failure.message),
@@ -257,7 +257,7 @@ impl Connector for IncidentGet {
         Ok(vec![read_record(at, fields, &fields.texts("fields"))])
     }
 
-    fn read(&self, _: &Fields, _: &CallFacts, answers: &[Answer]) -> Result<Value, CallFailure> {
+    fn read(&self, _: &Fields, _: &CallFacts, answers: &[Response]) -> Result<Value, CallFailure> {
         result(only(answers)?)
     }
 }

@@ -13,7 +13,7 @@ use crate::connector::{CallFacts, Connector, Declaration, Inverse, Probed, Rever
 use crate::failure::{CallFailure, Sent, quoted};
 use crate::fields::Fields;
 use crate::limits;
-use crate::request::{Answer, HttpCall, Request, only, with_query};
+use crate::request::{HttpCall, Request, Response, only, with_query};
 use crate::schema::{Field, Kind, Need};
 
 /// `slack.post`
@@ -24,7 +24,7 @@ pub struct Post;
 #[derive(Debug)]
 pub struct Delete;
 
-/// Longer texts are cut by Slack, which nobody has approved.
+/// Longer texts are cut by Slack, and the cut text is not what was approved.
 const TEXT_BYTES: usize = 40_000;
 const EVENT_TYPE: &str = "interlock_effect";
 /// How far the clocks of Slack and the server may be apart.
@@ -55,7 +55,7 @@ static POST: Declaration = Declaration {
     ],
     effect: EffectClass::Unsafe,
     key: "slack:post:{channel}:{thread_ts}:{body_hash}",
-    reversal: Reversal::Inverse { by: "slack.delete", about: "deletes the message; whoever has read it has read it" },
+    reversal: Reversal::Inverse { by: "slack.delete", about: "deletes the message; people may have read it before" },
     reads_before: false,
     probe: Some("looks for the message's metadata in the channel's history (scope `channels:history` or its kin)"),
 };
@@ -87,7 +87,7 @@ fn post(at: &Connection, name: &str, body: Value) -> HttpCall {
 }
 
 /// A success, or what Slack says went wrong.
-fn answered(answer: &Answer) -> Result<Value, CallFailure> {
+fn answered(answer: &Response) -> Result<Value, CallFailure> {
     let body = answer.json()?;
     if body["ok"] == true {
         return Ok(body);
@@ -143,7 +143,7 @@ impl Connector for Post {
         Ok(vec![post(at, "chat.postMessage", body).into_request()])
     }
 
-    fn read(&self, fields: &Fields, _: &CallFacts, answers: &[Answer]) -> Result<Value, CallFailure> {
+    fn read(&self, fields: &Fields, _: &CallFacts, answers: &[Response]) -> Result<Value, CallFailure> {
         let body = answered(only(answers)?)?;
         let Some(ts) = body["ts"].as_str() else {
             return Err(CallFailure::unreadable("Slack's answer has no `ts`"));
@@ -165,7 +165,7 @@ impl Connector for Post {
         Some(HttpCall::new("GET", with_query(method(at, name), &query)).login(at).into_request())
     }
 
-    fn read_probe(&self, fields: &Fields, facts: &CallFacts, answer: &Answer) -> Probed {
+    fn read_probe(&self, fields: &Fields, facts: &CallFacts, answer: &Response) -> Probed {
         let body = match answered(answer) {
             Ok(body) => body,
             Err(failure) => return Probed::CannotTell(failure.message),
@@ -205,7 +205,7 @@ impl Connector for Delete {
         Ok(vec![post(at, "chat.delete", body).into_request()])
     }
 
-    fn read(&self, _: &Fields, _: &CallFacts, answers: &[Answer]) -> Result<Value, CallFailure> {
+    fn read(&self, _: &Fields, _: &CallFacts, answers: &[Response]) -> Result<Value, CallFailure> {
         let answer = only(answers)?;
         // Gone is what was wanted.
         let gone = answer.body_json().is_some_and(|body| body["error"] == "message_not_found");

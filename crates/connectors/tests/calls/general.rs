@@ -10,13 +10,13 @@ use interlock_credentials::{Clock, Credentials};
 use serde_json::json;
 
 use crate::harness::{
-    Reply, Seen, StandIn, TOKEN, caller, checked, facts, ok, outbound, perform, secrets, with_connections,
+    ReceivedRequest, Reply, StandIn, TOKEN, caller, checked, facts, ok, outbound, perform, secrets, with_connections,
 };
 
 #[tokio::test]
 async fn a_target_that_repeats_our_secret_does_not_get_it_into_outputs_or_errors() {
     for status in [200, 400] {
-        let server = StandIn::start(move |seen: &Seen| {
+        let server = StandIn::start(move |seen: &ReceivedRequest| {
             let echo = json!({ "message": seen.headers, "again": seen.headers["authorization"] });
             Reply::With(status, vec![("x-request-id", seen.headers["authorization"].clone())], echo)
         })
@@ -34,7 +34,7 @@ async fn a_target_that_repeats_our_secret_does_not_get_it_into_outputs_or_errors
 
 #[tokio::test]
 async fn the_encoded_form_of_a_password_is_hidden_too() {
-    let server = StandIn::start(|seen: &Seen| Reply::Json(200, json!(seen.headers["authorization"]))).await;
+    let server = StandIn::start(|seen: &ReceivedRequest| Reply::Json(200, json!(seen.headers["authorization"]))).await;
     let connection = Connection::new("shop", &server.url).with_user("u").with_secret("TOKEN");
     let caller = with_connections(Connections::default().with(connection));
     let output = perform(&caller, "http.request", json!({ "url": "/", "connection": "shop" })).await.unwrap();
@@ -43,7 +43,7 @@ async fn the_encoded_form_of_a_password_is_hidden_too() {
 
 #[tokio::test]
 async fn nothing_is_sent_once_leave_has_run_out() {
-    let server = StandIn::start(|_: &Seen| Reply::Json(200, ok())).await;
+    let server = StandIn::start(|_: &ReceivedRequest| Reply::Json(200, ok())).await;
     let caller = caller("slack", &server.url);
     let (connector, fields) = checked("slack.post", json!({ "channel": "C1", "text": "x" }));
     let asked = AtomicBool::new(false);
@@ -60,7 +60,7 @@ async fn nothing_is_sent_once_leave_has_run_out() {
 
 #[tokio::test]
 async fn a_missing_secret_sends_nothing_and_names_it() {
-    let server = StandIn::start(|_: &Seen| Reply::Json(200, ok())).await;
+    let server = StandIn::start(|_: &ReceivedRequest| Reply::Json(200, ok())).await;
     let connections = Connections::default().with(Connection::new("slack", &server.url).with_secret("OTHER"));
     let fields = json!({ "channel": "C1", "text": "x" });
     let failure = perform(&with_connections(connections.clone()), "slack.post", fields.clone()).await.unwrap_err();

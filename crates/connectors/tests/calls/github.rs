@@ -4,9 +4,9 @@ use interlock_connectors::{Probed, Sent};
 use interlock_core::plan::retry::ErrorClass;
 use serde_json::{Value, json};
 
-use crate::harness::{Reply, Seen, StandIn, TOKEN, caller, checked, facts, perform, probe, undo};
+use crate::harness::{ReceivedRequest, Reply, StandIn, TOKEN, caller, checked, facts, perform, probe, undo};
 
-fn check_headers(seen: &Seen) {
+fn check_headers(seen: &ReceivedRequest) {
     assert_eq!(seen.headers["authorization"], format!("Bearer {TOKEN}"));
     assert_eq!(seen.headers["accept"], "application/vnd.github+json");
     assert_eq!(seen.headers["x-github-api-version"], "2022-11-28");
@@ -19,7 +19,7 @@ fn comment() -> Value {
 
 async fn issue(loses_answers: bool) -> StandIn {
     let comments: Arc<Mutex<Vec<Value>>> = Arc::default();
-    StandIn::start(move |seen: &Seen| {
+    StandIn::start(move |seen: &ReceivedRequest| {
         check_headers(seen);
         let mut comments = comments.lock().unwrap();
         match (seen.method.as_str(), seen.path.as_str()) {
@@ -70,7 +70,7 @@ async fn a_lost_comment_is_found_by_its_mark() {
 async fn labelled(first: &[&str]) -> (StandIn, Arc<Mutex<Vec<String>>>) {
     let labels = Arc::new(Mutex::new(first.iter().map(|label| (*label).to_owned()).collect::<Vec<_>>()));
     let inside = Arc::clone(&labels);
-    let server = StandIn::start(move |seen: &Seen| {
+    let server = StandIn::start(move |seen: &ReceivedRequest| {
         check_headers(seen);
         let mut labels = inside.lock().unwrap();
         let list = |labels: &[String]| labels.iter().map(|name| json!({ "name": name })).collect::<Value>();
@@ -125,7 +125,7 @@ async fn a_limit_is_not_a_refusal() {
     ] {
         let answered = headers.clone();
         let limit = json!({ "message": "no" });
-        let server = StandIn::start(move |_: &Seen| Reply::With(403, answered.clone(), limit.clone())).await;
+        let server = StandIn::start(move |_: &ReceivedRequest| Reply::With(403, answered.clone(), limit.clone())).await;
         let failure = perform(&caller("github", &server.url), "github.issue.comment", comment()).await.unwrap_err();
         assert_eq!((failure.class, failure.sent), (class, Sent::CertainlyNot), "{headers:?}");
     }

@@ -21,7 +21,7 @@ use uuid::Uuid;
 pub const TOKEN: &str = "tok-0123456789";
 
 #[derive(Debug, Clone)]
-pub struct Seen {
+pub struct ReceivedRequest {
     pub method: String,
     pub path: String,
     pub query: String,
@@ -32,21 +32,21 @@ pub struct Seen {
 pub enum Reply {
     Json(u16, Value),
     With(u16, Vec<(&'static str, String)>, Value),
-    /// The system did what it was asked to, and nobody hears of it.
+    /// The system did what it was asked to, and its answer is lost.
     Lost,
 }
 
 #[derive(Clone)]
 pub struct StandIn {
     pub url: String,
-    seen: Arc<Mutex<Vec<Seen>>>,
+    seen: Arc<Mutex<Vec<ReceivedRequest>>>,
 }
 
 impl StandIn {
-    pub async fn start(answer: impl Fn(&Seen) -> Reply + Send + Sync + 'static) -> Self {
+    pub async fn start(answer: impl Fn(&ReceivedRequest) -> Reply + Send + Sync + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
-        let seen: Arc<Mutex<Vec<Seen>>> = Arc::default();
+        let seen: Arc<Mutex<Vec<ReceivedRequest>>> = Arc::default();
         let (remembered, answer) = (Arc::clone(&seen), Arc::new(answer));
         let app = Router::new().fallback(move |request: Request| {
             let (remembered, answer) = (Arc::clone(&remembered), Arc::clone(&answer));
@@ -60,17 +60,17 @@ impl StandIn {
         Self { url, seen }
     }
 
-    pub fn seen(&self) -> Vec<Seen> {
+    pub fn seen(&self) -> Vec<ReceivedRequest> {
         self.seen.lock().unwrap().clone()
     }
 }
 
-async fn read(request: Request) -> Seen {
+async fn read(request: Request) -> ReceivedRequest {
     let (head, body) = request.into_parts();
     let bytes = axum::body::to_bytes(body, 1 << 20).await.unwrap();
     let text = String::from_utf8(bytes.to_vec()).unwrap();
     let headers = head.headers.iter().map(|(name, value)| (name.to_string(), value.to_str().unwrap().to_owned()));
-    Seen {
+    ReceivedRequest {
         method: head.method.to_string(),
         path: head.uri.path().to_owned(),
         query: head.uri.query().unwrap_or_default().to_owned(),

@@ -2,11 +2,11 @@ use interlock_connectors::{Connection, Connections, Fields, Sent, find};
 use interlock_core::state::EffectClass;
 use serde_json::{Value, json};
 
-use crate::harness::{Reply, Seen, StandIn, TOKEN, facts, ok, perform, with_connections};
+use crate::harness::{ReceivedRequest, Reply, StandIn, TOKEN, facts, ok, perform, with_connections};
 
 #[tokio::test]
 async fn a_request_goes_out_as_written_with_its_key_and_secrets_in_place() {
-    let server = StandIn::start(|_: &Seen| {
+    let server = StandIn::start(|_: &ReceivedRequest| {
         Reply::With(201, vec![("etag", "\"v1\"".to_owned()), ("set-cookie", "a=b".to_owned())], ok())
     })
     .await;
@@ -32,7 +32,7 @@ async fn a_request_goes_out_as_written_with_its_key_and_secrets_in_place() {
 
 #[tokio::test]
 async fn a_connection_says_where_and_who() {
-    let server = StandIn::start(|_: &Seen| Reply::Json(200, ok())).await;
+    let server = StandIn::start(|_: &ReceivedRequest| Reply::Json(200, ok())).await;
     let connection = Connection::new("shop", &format!("{}/v2", server.url)).with_user("u").with_secret("TOKEN");
     let caller = with_connections(Connections::default().with(connection));
     perform(&caller, "http.request", json!({ "url": "/orders", "connection": "shop" })).await.unwrap();
@@ -51,7 +51,8 @@ async fn reads_follow_redirects_but_not_into_private_ranges_and_writes_follow_no
         ("file:///etc/passwd", "ADDRESS_INVALID"),
     ] {
         let server =
-            StandIn::start(move |_: &Seen| Reply::With(302, vec![("location", to.to_owned())], Value::Null)).await;
+            StandIn::start(move |_: &ReceivedRequest| Reply::With(302, vec![("location", to.to_owned())], Value::Null))
+                .await;
         let caller = with_connections(Connections::default());
         let failure = perform(&caller, "http.request", json!({ "url": server.url })).await.unwrap_err();
         assert_eq!(failure.code, code, "{failure}");
@@ -92,7 +93,7 @@ async fn every_status_class_is_told_apart() {
         (500, Sent::Unknown, true),
         (503, Sent::Unknown, true),
     ] {
-        let server = StandIn::start(move |_: &Seen| {
+        let server = StandIn::start(move |_: &ReceivedRequest| {
             Reply::With(status, vec![("retry-after", "3".to_owned())], json!({ "error": { "message": "why" } }))
         })
         .await;
@@ -107,7 +108,7 @@ async fn every_status_class_is_told_apart() {
 
 #[tokio::test]
 async fn a_lost_answer_may_have_happened() {
-    let server = StandIn::start(|_: &Seen| Reply::Lost).await;
+    let server = StandIn::start(|_: &ReceivedRequest| Reply::Lost).await;
     let caller = with_connections(Connections::default());
     let fields = json!({ "url": server.url, "method": "POST" });
     assert_eq!(perform(&caller, "http.request", fields).await.unwrap_err().sent, Sent::Unknown);
@@ -116,7 +117,7 @@ async fn a_lost_answer_may_have_happened() {
 #[tokio::test]
 async fn a_long_answer_is_cut_and_says_so() {
     let long = "x".repeat(interlock_connectors::limits::ANSWER_BYTES * 2);
-    let server = StandIn::start(move |_: &Seen| Reply::Json(200, json!(long))).await;
+    let server = StandIn::start(move |_: &ReceivedRequest| Reply::Json(200, json!(long))).await;
     let output = perform(&with_connections(Connections::default()), "http.request", json!({ "url": server.url })).await;
     let output = output.unwrap();
     assert_eq!(output["truncated"], true);

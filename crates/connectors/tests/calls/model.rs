@@ -2,7 +2,7 @@ use interlock_connectors::{Connections, Sent};
 use interlock_core::plan::retry::ErrorClass;
 use serde_json::{Value, json};
 
-use crate::harness::{Reply, Seen, StandIn, TOKEN, perform, with_connections};
+use crate::harness::{ReceivedRequest, Reply, StandIn, TOKEN, perform, with_connections};
 
 fn connections(url: &str) -> Connections {
     let text = format!(
@@ -34,7 +34,7 @@ fn openai_answer() -> Value {
 
 #[tokio::test]
 async fn openais_shape_with_tokens_and_cost() {
-    let server = StandIn::start(|_: &Seen| Reply::Json(200, openai_answer())).await;
+    let server = StandIn::start(|_: &ReceivedRequest| Reply::Json(200, openai_answer())).await;
     let caller = with_connections(connections(&server.url));
     let fields =
         json!({ "model": "small", "prompt": "Is it up?", "system": "Be short.", "max_tokens": 50, "temperature": 0.2 });
@@ -60,7 +60,7 @@ async fn openais_shape_with_tokens_and_cost() {
 
 #[tokio::test]
 async fn servers_that_speak_the_older_language_need_no_secret() {
-    let server = StandIn::start(|_: &Seen| Reply::Json(200, openai_answer())).await;
+    let server = StandIn::start(|_: &ReceivedRequest| Reply::Json(200, openai_answer())).await;
     let caller = with_connections(connections(&server.url));
     let fields = json!({ "model": "other", "prompt": "x", "connection": "local" });
     perform(&caller, "model.chat", fields).await.unwrap();
@@ -70,7 +70,7 @@ async fn servers_that_speak_the_older_language_need_no_secret() {
 
 #[tokio::test]
 async fn anthropics_shape_and_a_model_without_a_price() {
-    let server = StandIn::start(|_: &Seen| {
+    let server = StandIn::start(|_: &ReceivedRequest| {
         Reply::Json(
             200,
             json!({
@@ -99,7 +99,7 @@ async fn a_model_that_is_overloaded_is_asked_again_and_a_wrong_request_is_not() 
     for (status, class) in [(529, ErrorClass::RateLimited), (429, ErrorClass::RateLimited), (400, ErrorClass::Invalid)]
     {
         let error = json!({ "type": "error", "error": { "type": "overloaded_error", "message": "Overloaded" } });
-        let server = StandIn::start(move |_: &Seen| Reply::Json(status, error.clone())).await;
+        let server = StandIn::start(move |_: &ReceivedRequest| Reply::Json(status, error.clone())).await;
         let caller = with_connections(connections(&server.url));
         let fields = json!({ "model": "claude-x", "prompt": "x", "connection": "anthropic" });
         let failure = perform(&caller, "model.chat", fields).await.unwrap_err();
@@ -111,7 +111,7 @@ async fn a_model_that_is_overloaded_is_asked_again_and_a_wrong_request_is_not() 
 #[tokio::test]
 async fn an_answer_without_usage_cannot_be_counted() {
     let answer = json!({ "choices": [{ "message": { "content": "Yes." } }] });
-    let server = StandIn::start(move |_: &Seen| Reply::Json(200, answer.clone())).await;
+    let server = StandIn::start(move |_: &ReceivedRequest| Reply::Json(200, answer.clone())).await;
     let caller = with_connections(connections(&server.url));
     let failure = perform(&caller, "model.chat", json!({ "model": "m", "prompt": "x" })).await.unwrap_err();
     assert_eq!((failure.sent, failure.code.as_str()), (Sent::Unknown, "ANSWER_UNREADABLE"));

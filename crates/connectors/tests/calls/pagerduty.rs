@@ -2,14 +2,14 @@ use interlock_connectors::Sent;
 use interlock_core::state::EffectClass;
 use serde_json::{Value, json};
 
-use crate::harness::{Reply, Seen, StandIn, TOKEN, caller, checked, facts, perform, undo};
+use crate::harness::{ReceivedRequest, Reply, StandIn, TOKEN, caller, checked, facts, perform, undo};
 
 fn trigger() -> Value {
     json!({ "summary": "the primary is down", "severity": "critical", "source": "db1", "details": { "run": "r1" } })
 }
 
 async fn events() -> StandIn {
-    StandIn::start(|seen: &Seen| {
+    StandIn::start(|seen: &ReceivedRequest| {
         assert_eq!((seen.method.as_str(), seen.path.as_str()), ("POST", "/v2/enqueue"));
         assert!(!seen.headers.contains_key("authorization"), "the routing key is in the body");
         assert_eq!(seen.body["routing_key"], TOKEN);
@@ -46,7 +46,8 @@ async fn pagerdutys_refusals_are_understood() {
     for (status, sent, retried) in
         [(400, Sent::CertainlyNot, false), (429, Sent::CertainlyNot, true), (500, Sent::Unknown, true)]
     {
-        let server = StandIn::start(move |_: &Seen| Reply::Json(status, json!({ "status": "invalid event" }))).await;
+        let server =
+            StandIn::start(move |_: &ReceivedRequest| Reply::Json(status, json!({ "status": "invalid event" }))).await;
         let failure = perform(&caller("pagerduty", &server.url), "pagerduty.event", trigger()).await.unwrap_err();
         assert_eq!((failure.sent, failure.class.is_retryable()), (sent, retried), "{status}");
     }

@@ -4,7 +4,7 @@ use interlock_connectors::{Connection, Connections, Fields, Probed, Sent, find};
 use interlock_core::state::EffectClass;
 use serde_json::{Map, Value, json};
 
-use crate::harness::{Reply, Seen, StandIn, checked, facts, perform, probe, undo, with_connections};
+use crate::harness::{ReceivedRequest, Reply, StandIn, checked, facts, perform, probe, undo, with_connections};
 
 const SYS_ID: &str = "9c573169c611228700193229fff72400";
 
@@ -20,7 +20,7 @@ async fn instance(loses_answers: bool) -> (StandIn, Arc<Mutex<Instance>>) {
     let notes = vec!["an earlier note".to_owned()];
     let instance = Arc::new(Mutex::new(Instance { record: record.as_object().unwrap().clone(), notes }));
     let inside = Arc::clone(&instance);
-    let server = StandIn::start(move |seen: &Seen| {
+    let server = StandIn::start(move |seen: &ReceivedRequest| {
         assert_eq!(seen.headers["authorization"], "Basic aW50ZXJsb2NrOnRvay0wMTIzNDU2Nzg5");
         assert_eq!(seen.headers["accept"], "application/json");
         let mut instance = inside.lock().unwrap();
@@ -91,7 +91,7 @@ async fn a_lost_answer_is_found_by_the_notes_mark() {
 
 #[tokio::test]
 async fn notes_that_may_not_be_read_prove_nothing() {
-    let server = StandIn::start(|_: &Seen| Reply::Json(200, json!({ "result": [] }))).await;
+    let server = StandIn::start(|_: &ReceivedRequest| Reply::Json(200, json!({ "result": [] }))).await;
     let probed = probe(&caller(&server.url), "servicenow.incident.update", update()).await;
     assert!(matches!(probed, Probed::CannotTell(_)), "{probed:?}");
 }

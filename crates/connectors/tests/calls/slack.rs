@@ -3,7 +3,7 @@ use std::sync::{Arc, Mutex};
 use interlock_connectors::{Probed, Sent};
 use serde_json::{Value, json};
 
-use crate::harness::{Reply, Seen, StandIn, TOKEN, caller, facts, perform, probe, undo};
+use crate::harness::{ReceivedRequest, Reply, StandIn, TOKEN, caller, facts, perform, probe, undo};
 
 fn message() -> Value {
     json!({ "channel": "C1", "text": "Restarted", "thread_ts": "1.2" })
@@ -12,7 +12,7 @@ fn message() -> Value {
 /// A channel: posts, deletes, history, as Slack documents them.
 async fn channel(loses_answers: bool) -> StandIn {
     let messages: Arc<Mutex<Vec<Value>>> = Arc::default();
-    StandIn::start(move |seen: &Seen| {
+    StandIn::start(move |seen: &ReceivedRequest| {
         assert_eq!(seen.headers["authorization"], format!("Bearer {TOKEN}"));
         let mut messages = messages.lock().unwrap();
         match seen.path.as_str() {
@@ -86,7 +86,8 @@ async fn slacks_errors_come_with_status_200_and_say_what_may_have_happened() {
         ("fatal_error", Sent::Unknown, true),
         ("internal_error", Sent::Unknown, true),
     ] {
-        let slack = StandIn::start(move |_: &Seen| Reply::Json(200, json!({ "ok": false, "error": error }))).await;
+        let slack =
+            StandIn::start(move |_: &ReceivedRequest| Reply::Json(200, json!({ "ok": false, "error": error }))).await;
         let caller = caller("slack", &slack.url);
         let failure = perform(&caller, "slack.post", message()).await.unwrap_err();
         assert_eq!((failure.sent, failure.class.is_retryable()), (sent, retried), "{failure}");
@@ -99,7 +100,8 @@ async fn slacks_errors_come_with_status_200_and_say_what_may_have_happened() {
 #[tokio::test]
 async fn a_history_that_is_too_long_says_nothing() {
     let slack =
-        StandIn::start(|_: &Seen| Reply::Json(200, json!({ "ok": true, "messages": [], "has_more": true }))).await;
+        StandIn::start(|_: &ReceivedRequest| Reply::Json(200, json!({ "ok": true, "messages": [], "has_more": true })))
+            .await;
     let probed = probe(&caller("slack", &slack.url), "slack.post", message()).await;
     assert!(matches!(probed, Probed::CannotTell(_)), "{probed:?}");
 }

@@ -1,6 +1,6 @@
 //! Activation: the next step that is still pending becomes ready, waits, or is skipped.
 
-use super::ask::{Found, Later, Occasion, Rendered};
+use super::ask::{Later, Occasion, Rendered, StepBinding};
 use super::draft::Draft;
 use super::{fail, gated};
 use crate::governance::action::Action;
@@ -20,7 +20,7 @@ use crate::run::{Agreed, Awaited, Phase, Wait};
 use crate::state::{ApprovalState, Control, Reason, StepState};
 use crate::time::{Millis, Timestamp};
 
-/// The code of a step on which nobody could decide.
+/// The code of a step on which the policy could not decide.
 pub const POLICY_UNAVAILABLE: &str = "POLICY_UNAVAILABLE";
 
 /// Why a step was skipped whose condition did not hold.
@@ -55,18 +55,18 @@ fn begin(draft: &mut Draft<'_>, position: u32) -> Result<(), Rejection> {
 }
 
 /// Goes on with what was found out about the next step.
-pub(super) fn answered(draft: &mut Draft<'_>, position: u32, found: Found) -> Result<(), Rejection> {
+pub(super) fn answered(draft: &mut Draft<'_>, position: u32, found: StepBinding) -> Result<(), Rejection> {
     let (rendered, judged, also) = match found {
-        Found::Broken(error) => {
+        StepBinding::Broken(error) => {
             draft.step_mut(position).last_error = Some(error.clone());
             return fail::fail_step(draft, position, StepEvent::RunFailed, error, Reason::StepFailed);
         }
-        Found::ConditionFalse => {
+        StepBinding::ConditionFalse => {
             let event = StepEvent::Activated(Verdict::ConditionFalse);
             skip(draft, position, event, CONDITION_FALSE.to_owned())?;
             return next_from(draft, position + 1);
         }
-        Found::Go(rendered, judged, also) => (rendered, judged, also),
+        StepBinding::Go(rendered, judged, also) => (rendered, judged, also),
     };
     give(draft, position, rendered.input.clone());
     let changed = gated::changed_since(draft, position, judged.as_ref().map(Judged::action));
@@ -144,7 +144,8 @@ pub(super) fn deny(
     fail::fail_step(draft, position, event, error, Reason::PolicyDenied)
 }
 
-/// Nobody could decide: the step does not begin, and the run stops for a directive whatever its rule on failures is.
+/// The policy could not decide: the step does not begin, and the run stops for a directive whatever its rule on
+/// failures is.
 pub(super) fn undecided(draft: &mut Draft<'_>, position: u32, event: StepEvent, why: &str) -> Result<(), Rejection> {
     let error = StepError::new(ErrorClass::Denied, POLICY_UNAVAILABLE, why);
     fail::end_step(draft, position, event, error)?;
@@ -268,8 +269,8 @@ fn open_wait(
 }
 
 /// From which instant on signals count for a wait. They carry the instant of the server that received them, whose clock
-/// is not this one's: nobody can have meant the run before it existed, so its own id needs no instant at all, and any
-/// other key is taken a little earlier than this server's clock says.
+/// is not this one's: no sender can have meant the run before it existed, so its own id needs no instant at all, and
+/// any other key is taken a little earlier than this server's clock says.
 pub(super) fn accept_from(draft: &Draft<'_>, key: &str, accept: Accept) -> Timestamp {
     let from = match accept {
         Accept::Any => return Timestamp(0),
@@ -283,8 +284,8 @@ pub(super) fn accept_from(draft: &Draft<'_>, key: &str, accept: Accept) -> Times
     from - limits::CLOCK_SKEW_TOLERATED
 }
 
-/// A request for the approval that a gate names. Whoever asks for a skip votes for it by asking; whoever directs the run
-/// otherwise has no vote, here and at every later gate.
+/// A request for the approval that a gate names. A person who asks for a skip votes for it by asking; a person who
+/// directs the run otherwise has no vote, here and at every later gate.
 pub(super) fn request(draft: &mut Draft<'_>, gate: &Gate, purpose: Purpose, reason: Option<String>) -> Approval {
     let now = draft.now();
     if purpose != Purpose::Skip {
@@ -318,7 +319,7 @@ pub(super) fn request(draft: &mut Draft<'_>, gate: &Gate, purpose: Purpose, reas
     }
 }
 
-/// Whoever directs the run so that somebody is asked has asked for it, and counts as one who started it from then on.
+/// A person who directs the run so that approvers are asked counts as one who started it from then on.
 pub(super) fn exclude_requester(draft: &mut Draft<'_>) {
     if draft.is_directed() && !draft.decided_by_vote {
         let by = &draft.asked.by;
@@ -336,7 +337,7 @@ pub(super) fn count_as_starters(draft: &mut Draft<'_>, people: Vec<String>) {
     }
 }
 
-/// Whoever started the run or an earlier one of its chain, or directed it so that somebody was asked.
+/// The people who started the run or an earlier one of its chain, or directed it so that approvers were asked.
 fn excluded(draft: &Draft<'_>) -> Vec<String> {
     let mut people: Vec<String> = Vec::new();
     for person in draft.run.header.started_by.iter().chain(&draft.notes().starters) {

@@ -31,7 +31,7 @@ pub(super) fn vote(draft: &mut Draft<'_>, ballot: Ballot) -> Result<(), Rejectio
         Phase::WaitingApproval(approval) if position == draft.position => approval.clone(),
         phase => {
             let (from, event) = (phase.state(), StepEvent::Approved);
-            return Err(Rejection::InvalidTransition { run: draft.run.id, step: position, from, event });
+            return Err(Rejection::InvalidTransition { run: draft.run.id, step: draft.key(position), from, event });
         }
     };
     if approval.expires_at <= draft.now() {
@@ -60,7 +60,7 @@ pub(super) fn vote(draft: &mut Draft<'_>, ballot: Ballot) -> Result<(), Rejectio
 
 /// The vote, and the voter with what the run's profile makes of their rights.
 pub(super) fn cast(draft: &Draft<'_>, voter: &Voter, approve: bool, notes: Option<String>) -> (Voter, Vote) {
-    // In production nobody approves what they started, whatever the tenant says.
+    // In production no person approves what they started, whatever the tenant says.
     let self_approval = voter.self_approval && !draft.run.plan.rules.is_prod();
     let (person, on_behalf_of, at) = (voter.person.clone(), voter.on_behalf_of.clone(), draft.now());
     (Voter { self_approval, ..voter.clone() }, Vote { person, on_behalf_of, approve, notes, at, groups: Vec::new() })
@@ -157,5 +157,5 @@ pub(super) fn clocks(draft: &mut Draft<'_>, approval: &Approval) -> Result<(), R
         return Ok(());
     }
     let (from, event) = (draft.current().state(), StepEvent::TimedOut);
-    Err(Rejection::InvalidTransition { run: draft.run.id, step: position, from, event })
+    Err(Rejection::InvalidTransition { run: draft.run.id, step: draft.key(position), from, event })
 }

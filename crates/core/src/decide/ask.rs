@@ -1,5 +1,5 @@
 //! Asking. `decide` assumes nothing about a step that begins: where a condition has to be evaluated, an input to be
-//! rendered or an action to be judged, it stops there and answers [`Decided::Needs`]. Whoever asked finds it out and
+//! rendered or an action to be judged, it stops there and answers [`Decided::Needs`]. The caller finds it out and
 //! [answers](Asking::answer), until there is a change. What was not found out is refused.
 
 use std::fmt;
@@ -102,10 +102,10 @@ pub struct Rendered {
 
 /// What was found out about a step. It is made by [`Asking::bind`] and its kin only.
 #[derive(Debug, Clone)]
-pub struct Bound(pub(super) Found);
+pub struct Bound(pub(super) StepBinding);
 
 #[derive(Debug, Clone)]
-pub(super) enum Found {
+pub(super) enum StepBinding {
     /// An expression cannot be evaluated, which fails the step.
     Broken(StepError),
     ConditionFalse,
@@ -124,12 +124,12 @@ pub struct Later {
 impl Bound {
     /// An expression of the step cannot be evaluated.
     pub const fn broken(error: StepError) -> Self {
-        Self(Found::Broken(error))
+        Self(StepBinding::Broken(error))
     }
 
     /// The step's condition does not hold.
     pub const fn condition_false() -> Self {
-        Self(Found::ConditionFalse)
+        Self(StepBinding::ConditionFalse)
     }
 }
 
@@ -162,7 +162,7 @@ impl<'a> Asking<'a> {
         self.has_condition() || self.has_template()
     }
 
-    /// Whether the step's condition has to hold for it to begin. Whoever gives it another input wants it to run.
+    /// Whether the step's condition has to hold for it to begin. It need not where an operator gives another input.
     pub fn has_condition(&self) -> bool {
         let counts = match &self.need().occasion {
             Occasion::Activation => true,
@@ -201,7 +201,7 @@ impl<'a> Asking<'a> {
     pub fn bind(&self, rendered: Rendered, judge: &dyn Judge) -> Bound {
         let action = self.action(&rendered);
         let judged = action.map(|action| Judged::by(judge, action, self.draft.run));
-        Bound(Found::Go(rendered, judged, Vec::new()))
+        Bound(StepBinding::Go(rendered, judged, Vec::new()))
     }
 
     /// Where people are asked before a phase: later steps of the phase, which they are asked about as well. A step with a
@@ -239,7 +239,7 @@ impl<'a> Asking<'a> {
     /// The same answer, with what people would agree to along with the step.
     pub fn along(&self, bound: Bound, also: Vec<Later>) -> Bound {
         match bound.0 {
-            Found::Go(rendered, judged, _) => Bound(Found::Go(rendered, judged, also)),
+            StepBinding::Go(rendered, judged, _) => Bound(StepBinding::Go(rendered, judged, also)),
             other => Bound(other),
         }
     }
@@ -262,10 +262,10 @@ impl<'a> Asking<'a> {
         let spec = self.spec();
         let refuse = |what| Err(Rejection::NotBound { run: self.draft.run.id, step: spec.key.clone(), what });
         let (rendered, judged) = match &bound.0 {
-            Found::Broken(_) => return Ok(()),
-            Found::ConditionFalse if self.has_condition() => return Ok(()),
-            Found::ConditionFalse => return refuse("a condition that it does not have"),
-            Found::Go(rendered, judged, also) => {
+            StepBinding::Broken(_) => return Ok(()),
+            StepBinding::ConditionFalse if self.has_condition() => return Ok(()),
+            StepBinding::ConditionFalse => return refuse("a condition that it does not have"),
+            StepBinding::Go(rendered, judged, also) => {
                 let along = self.asked_along();
                 if also.iter().any(|later| !along.contains(&later.step)) {
                     return refuse("nothing about other steps than those that people are asked about with it");
@@ -286,7 +286,7 @@ impl<'a> Asking<'a> {
     }
 }
 
-/// What the step says in a template, and nobody has rendered.
+/// What the step says in a template that was not rendered.
 fn missing(spec: &StepSpec, rendered: &Rendered) -> Option<&'static str> {
     let (what, is_there) = match &spec.work {
         Work::Task { with: Some(_), .. }

@@ -1,5 +1,6 @@
 //! Finding a worker for a run whose commands share a directory: offered, taken or refused, lost, given up. An attempt is one
-//! offer, or a time in which nobody was there to be asked; after the last one the run fails, with the reason of each worker.
+//! offer, or a time in which there was no worker to ask; after the last one the run fails, with the reason of each
+//! worker.
 
 use super::draft::Draft;
 use super::{control, lost};
@@ -47,7 +48,7 @@ pub(super) fn seeks(draft: &Draft<'_>) -> bool {
         && !is_taken
 }
 
-/// Whether a worker may have the step: it is for anybody, or this session has taken the run.
+/// Whether a worker may have the step: it is for any worker, or this session has taken the run.
 pub(super) fn is_for(draft: &Draft<'_>, session: SessionId) -> bool {
     let has_taken = |assignment: &RunAssignment| assignment.acked().is_some_and(|with| with.session == session);
     !is_for_one(draft) || assignment(draft).is_some_and(has_taken)
@@ -130,7 +131,8 @@ pub(super) fn session_lost(draft: &mut Draft<'_>, session: SessionId, why: &str)
     next_attempt(draft, Millis::ZERO)
 }
 
-/// The worker was lost while it ran a step of the run: the directory is gone, and what the command has done in it nobody knows.
+/// The worker was lost while it ran a step of the run: the directory is gone, and what the command has done in it is
+/// unknown.
 pub(super) fn step_lost(draft: &mut Draft<'_>, position: u32) -> bool {
     let session = draft.step(position).session();
     let has_it = assignment(draft).and_then(RunAssignment::acked).is_some_and(|with| Some(with.session) == session);
@@ -178,7 +180,7 @@ fn attempts(known: &RunAssignment) -> usize {
     known.failures.len()
 }
 
-/// Nobody was there to be asked, or everybody was busy. The latter costs no attempt: somebody will be free.
+/// No worker was there to be asked, or all were busy. The latter costs no attempt: one of them will be free.
 fn nobody_came(draft: &mut Draft<'_>) -> Result<(), Rejection> {
     let (now, busy) = (draft.now(), draft.assignable);
     let attempt = assignment(draft).map_or(0, |known| known.number);
@@ -217,7 +219,7 @@ fn next_attempt(draft: &mut Draft<'_>, pause: Millis) -> Result<(), Rejection> {
         return Ok(());
     }
     if !seeks(draft) {
-        // It is stopped: whoever lets it go on begins anew.
+        // The run is stopped: when it goes on, the search for a worker begins anew.
         change(draft).failures.clear();
         return Ok(());
     }
@@ -280,14 +282,18 @@ fn record(number: u32, with: &AssignedSession) -> AssignmentRecord {
     }
 }
 
-/// A person has another worker looked for: after one was lost in a command, after nobody was found, or while somebody is being
-/// looked for. What an approval guards is not run again without one.
+/// A person has another worker looked for: after one was lost in a command, after none was found, or while one is being
+/// looked for. What an approval guards is not run again without a new approval.
 pub(super) fn reassign(draft: &mut Draft<'_>, reason: &str) -> Result<(), Rejection> {
     control::check_reason(reason)?;
     if reason.trim().is_empty() {
         return Err(Rejection::InvalidInput { what: "reassigning a run needs a reason".into() });
     }
-    let refused = Rejection::InvalidRunState { run: draft.run.id, state: draft.run.state, verb: "reassign" };
+    let refused = Rejection::InvalidRunState {
+        run: draft.run.id,
+        state: draft.run.state,
+        why: "no worker is looked for, and none was lost: there is nothing to reassign",
+    };
     let Some(known) = assignment(draft).filter(|_| is_for_one(draft)) else { return Err(refused) };
     let is_unassigned = matches!(draft.reason, Some(Reason::FailedAssignment | Reason::AssignmentError));
     let has_stopped = draft.control == Control::Paused && draft.current().state() == StepState::Failed;

@@ -18,20 +18,22 @@ pub(super) fn cancel(draft: &mut Draft<'_>, reason: String, rollback: bool) -> R
         let (bytes, max) = (reason.len(), limits::REASON_BYTES_MAX);
         return Err(Rejection::TooLarge { what: "the reason", bytes, max });
     }
-    let refuse = |verb| Err(Rejection::InvalidRunState { run: draft.run.id, state: draft.run.state, verb });
+    let refuse = |why| Err(Rejection::InvalidRunState { run: draft.run.id, state: draft.run.state, why });
     if matches!(draft.control, Control::Canceling | Control::Canceled) {
-        return refuse("cancel again");
+        return refuse("it is being canceled already");
     }
     let rolling_back = draft.len() > draft.run.forward_len();
-    // Whoever asked to undo a run that has ended may think better of it, as long as nobody has agreed.
+    // A request to undo a run that has ended may be withdrawn as long as it is not approved.
     let is_asking = draft.run.header.is_undo() && draft.current().state() == StepState::WaitingApproval;
     if rolling_back && draft.control != Control::Paused && !is_asking {
-        return refuse("cancel, while it rolls back,");
+        return refuse("it is rolling back; pause it before it is canceled");
+    }
+    if rolling_back && rollback {
+        return refuse("a rollback has begun already; resume it, or cancel the run without a rollback");
     }
     draft.looked_at();
     let (by, at) = (draft.person(), draft.now());
-    draft.notes_mut().cancellation =
-        Some(Cancellation { by, reason: reason.clone(), at, rollback: rollback && !rolling_back });
+    draft.notes_mut().cancellation = Some(Cancellation { by, reason: reason.clone(), at, rollback });
     if draft.current().state() == StepState::Running && !is_planted(Bug::CancelForgetsAttempt) {
         draft.control = Control::Canceling;
         draft.emit(Event::RunCanceled { reason, done: false });
@@ -88,9 +90,13 @@ pub(super) fn close_questions(draft: &mut Draft<'_>) {
             draft.emit(Event::ApprovalResolved { step: position, approval: closed.id, status: closed.state });
             draft.side.push(SideWrite::PutApproval { position, approval: Box::new(closed) });
         }
-        Phase::WaitingSignal(wait) if wait.signal.is_some() => {
-            draft.side.push(SideWrite::CloseWait { position });
-        }
-        _ => {}
+        _ => close_wait(draft),
+    }
+}
+
+/// Closes the wait that the current step has open, if it has one.
+pub(super) fn close_wait(draft: &mut Draft<'_>) {
+    if matches!(&draft.current().phase, Phase::WaitingSignal(wait) if wait.signal.is_some()) {
+        draft.side.push(SideWrite::CloseWait { position: draft.position });
     }
 }

@@ -22,7 +22,7 @@ pub(super) fn claim(draft: &mut Draft<'_>, session: SessionId) -> Result<(), Rej
 }
 
 fn hand_out(draft: &mut Draft<'_>, session: SessionId) -> Result<(), Rejection> {
-    // Whoever hands it out has it judged anew first.
+    // A step whose approval has lapsed is judged anew before it is handed out.
     if draft.control != Control::Active || draft.has_lapsed(draft.position) || !assign::is_for(draft, session) {
         return Err(Rejection::NotClaimable { run: draft.run.id, control: draft.control });
     }
@@ -57,7 +57,7 @@ pub(super) fn claim_with_intent(
     let position = draft.position;
     draft.drop_lapsed(position);
     let can_be_had = draft.control == Control::Active && draft.current().state() == StepState::Ready;
-    // The claim is the effect, and there is none left for it: nobody will ever take the step.
+    // The claim counts as a write, and the run has none left: no worker will ever take the step.
     if let Err(spent) = effect::check_write(draft, position, receipt.effect)
         && can_be_had
     {
@@ -68,7 +68,7 @@ pub(super) fn claim_with_intent(
     effect::intent_of_claim(draft, receipt, grant)
 }
 
-/// Claims a step that was judged once more: it is still allowed, on people's word or without it.
+/// Claims a step that was judged once more: it is still allowed, by an approval or without one.
 pub(super) fn claim_with_grant(
     draft: &mut Draft<'_>,
     session: SessionId,
@@ -76,7 +76,7 @@ pub(super) fn claim_with_grant(
 ) -> Result<(), Rejection> {
     let position = draft.position;
     if !grant.covers_step(position, &draft.input(position, draft.step(position).input.as_ref())) {
-        return Err(Rejection::NotGranted { run: draft.run.id, step: position });
+        return Err(Rejection::NotGranted { run: draft.run.id, step: draft.key(position) });
     }
     draft.record_decision(grant.action(), grant.ruling());
     draft.drop_lapsed(position);
@@ -104,7 +104,7 @@ pub(super) fn withhold(draft: &mut Draft<'_>, withheld: Withheld) -> Result<(), 
         }
         Decision::Deny { reasons } => activate::deny(draft, position, StepEvent::RunFailed, &reasons),
         Decision::Undecided { why } => activate::undecided(draft, position, StepEvent::RunFailed, &why),
-        Decision::Allow => Err(Rejection::NotGranted { run: draft.run.id, step: position }),
+        Decision::Allow => Err(Rejection::NotGranted { run: draft.run.id, step: draft.key(position) }),
     }
 }
 

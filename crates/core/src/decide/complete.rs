@@ -53,7 +53,7 @@ pub(super) fn fence(draft: &Draft<'_>, position: u32, attempt: u32) -> Result<()
     if running && (current == attempt || is_planted(Bug::NoFence)) {
         return Ok(());
     }
-    Err(Rejection::StaleAttempt { run: draft.run.id, step: position, given: attempt, current })
+    Err(Rejection::StaleAttempt { run: draft.run.id, position, given: attempt, current })
 }
 
 pub(super) fn complete(draft: &mut Draft<'_>, completion: Completion) -> Result<(), Rejection> {
@@ -92,7 +92,7 @@ pub(super) fn complete(draft: &mut Draft<'_>, completion: Completion) -> Result<
     Ok(())
 }
 
-/// Counts what the attempt has cost. A model's answer of which nobody says what it cost counts as all that was left.
+/// Counts what the attempt has cost. A model's answer without a price counts as all that was left.
 fn charge(draft: &mut Draft<'_>, position: u32, cost: Option<Box<Cost>>) -> Result<(), Rejection> {
     if let Some(cost) = &cost {
         cost.check().map_err(|what| Rejection::InvalidInput { what })?;
@@ -125,7 +125,7 @@ fn complete_late(draft: &mut Draft<'_>, position: u32, output: Json) -> Result<(
     succeed(draft, position, StepEvent::Resolved(Resolution::Happened), output)
 }
 
-/// Refuses what may not be said while nobody knows what became of an effect.
+/// Refuses a report while the outcome of an effect is not recorded.
 fn settled(draft: &Draft<'_>, position: u32) -> Result<(), Rejection> {
     if draft.step(position).open_intent.is_none() || is_planted(Bug::BlindRetry) {
         return Ok(());

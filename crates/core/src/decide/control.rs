@@ -1,9 +1,9 @@
 //! The operator's directives: pause, resume, retry, skip, restart from a step.
 
-use super::ask::{Again, Found, Occasion};
+use super::ask::{Again, Occasion, StepBinding};
 use super::draft::Draft;
 use super::guard::{self, Guard};
-use super::{activate, fail, rollback};
+use super::{activate, cancel, fail, rollback};
 use crate::governance::judge::Decision;
 use crate::json::Json;
 use crate::limits;
@@ -16,14 +16,14 @@ use crate::run::{Phase, Refused};
 use crate::state::{ApprovalState, Control, Reason, StepKind, StepState};
 use crate::text::article::with_article;
 
-fn refuse(draft: &Draft<'_>, verb: &'static str) -> Rejection {
-    Rejection::InvalidRunState { run: draft.run.id, state: draft.run.state, verb }
+fn refuse(draft: &Draft<'_>, why: &'static str) -> Rejection {
+    Rejection::InvalidRunState { run: draft.run.id, state: draft.run.state, why }
 }
 
 pub(super) fn pause(draft: &mut Draft<'_>, reason: String) -> Result<(), Rejection> {
     check_reason(&reason)?;
     if draft.control != Control::Active {
-        return Err(refuse(draft, "pause"));
+        return Err(refuse(draft, "only an active run can be paused"));
     }
     fail::pause(draft, reason);
     Ok(())
@@ -43,7 +43,7 @@ pub(super) fn park(draft: &mut Draft<'_>) {
     draft.reason.get_or_insert(Reason::Restored);
 }
 
-/// Whether somebody has to say what is to become of the current step.
+/// Whether an operator has to say what is to become of the current step.
 fn directive_due(draft: &Draft<'_>) -> bool {
     match &draft.current().phase {
         Phase::Failed | Phase::InDoubt { .. } => true,
@@ -63,7 +63,7 @@ fn waits_for_approval(draft: &Draft<'_>) -> bool {
 
 pub(super) fn resume(draft: &mut Draft<'_>) -> Result<(), Rejection> {
     if draft.control != Control::Paused {
-        return Err(refuse(draft, "resume"));
+        return Err(refuse(draft, "only a paused run can be resumed"));
     }
     if directive_due(draft) {
         return Err(Rejection::DirectiveDue { run: draft.run.id });
@@ -86,11 +86,11 @@ fn go_active(draft: &mut Draft<'_>) {
 /// the approval of a step that one guards.
 pub(super) fn retry(draft: &mut Draft<'_>, input: Option<Json>) -> Result<(), Rejection> {
     if draft.control != Control::Paused {
-        return Err(refuse(draft, "retry a step of"));
+        return Err(refuse(draft, "a step can be retried only while the run is paused"));
     }
     let position = draft.position;
     if waits_for_approval(draft) {
-        return Err(refuse(draft, "retry, while its approval is open,"));
+        return Err(refuse(draft, "its approval is open; decide on that first"));
     }
     let bytes = input.as_ref().map_or(0, Json::len);
     if bytes > limits::PAYLOAD_BYTES_MAX {
@@ -107,7 +107,7 @@ pub(super) fn retry(draft: &mut Draft<'_>, input: Option<Json>) -> Result<(), Re
     let is_changed = input.is_some();
     if is_changed {
         draft.step_mut(position).input = input;
-        // What comes of it is not for whoever has changed it to approve.
+        // The operator who has changed the input may not approve what comes of it.
         activate::exclude_requester(draft);
     }
     let terms = match guard::guard_of(draft, position) {
@@ -126,15 +126,20 @@ pub(super) fn retry(draft: &mut Draft<'_>, input: Option<Json>) -> Result<(), Re
 }
 
 /// Goes on with what was found out about the step that runs again.
-pub(super) fn answered(draft: &mut Draft<'_>, position: u32, found: Found, again: Again) -> Result<(), Rejection> {
+pub(super) fn answered(
+    draft: &mut Draft<'_>,
+    position: u32,
+    found: StepBinding,
+    again: Again,
+) -> Result<(), Rejection> {
     let (rendered, judged, behind) = match found {
-        Found::Broken(error) => {
+        StepBinding::Broken(error) => {
             let what = format!("the step still cannot be bound ({error}); give it an input, or skip it");
             return Err(Rejection::InvalidInput { what });
         }
         // It could not be evaluated before; it can now, and says that there is nothing to do.
-        Found::ConditionFalse => return pass_over(draft, activate::CONDITION_FALSE.to_owned()),
-        Found::Go(rendered, judged, behind) => (rendered, judged, behind),
+        StepBinding::ConditionFalse => return pass_over(draft, activate::CONDITION_FALSE.to_owned()),
+        StepBinding::Go(rendered, judged, behind) => (rendered, judged, behind),
     };
     if draft.current().input.is_none() && rendered.input.is_some() {
         draft.step_mut(position).input.clone_from(&rendered.input);
@@ -193,17 +198,17 @@ fn new_iteration(draft: &mut Draft<'_>, position: u32) {
 }
 
 /// Passes over the step that stopped the run, with a reason that is kept. Where its approval is missing, the directive is
-/// the vote of whoever gives it.
+/// the vote of the person who gives it.
 pub(super) fn skip(draft: &mut Draft<'_>, reason: String, voter: Option<&Voter>) -> Result<(), Rejection> {
     check_reason(&reason)?;
     if reason.trim().is_empty() {
         return Err(Rejection::InvalidInput { what: "skipping a step needs a reason".into() });
     }
     if draft.control != Control::Paused {
-        return Err(refuse(draft, "skip a step of"));
+        return Err(refuse(draft, "a step can be skipped only while the run is paused"));
     }
     if waits_for_approval(draft) {
-        return Err(refuse(draft, "skip, while its approval is open,"));
+        return Err(refuse(draft, "its approval is open; decide on that first"));
     }
     match guard::terms_to_skip(draft) {
         Some(terms) => guard::vote_to_skip(draft, &terms, reason, voter),
@@ -227,10 +232,10 @@ pub(super) fn pass_over(draft: &mut Draft<'_>, why: String) -> Result<(), Reject
 /// gone back over as well: they ask anew.
 pub(super) fn restart_from(draft: &mut Draft<'_>, position: u32) -> Result<(), Rejection> {
     if draft.control != Control::Paused || draft.current().state() == StepState::Running {
-        return Err(refuse(draft, "(before somebody has paused it, and nothing runs or is in doubt) restart"));
+        return Err(refuse(draft, "it can be restarted only while it is paused, with nothing running or in doubt"));
     }
     if draft.len() > draft.run.forward_len() {
-        return Err(refuse(draft, "restart, once a rollback has begun,"));
+        return Err(refuse(draft, "a rollback has begun, so it cannot be restarted"));
     }
     if position > draft.position {
         let run = draft.run.id;
@@ -242,10 +247,11 @@ pub(super) fn restart_from(draft: &mut Draft<'_>, position: u32) -> Result<(), R
         });
     }
     if waits_for_approval(draft) {
-        return Err(refuse(draft, "restart, while its approval is open,"));
+        return Err(refuse(draft, "its approval is open; decide on that first"));
     }
     guard::drop_skip(draft);
     activate::exclude_requester(draft);
+    cancel::close_wait(draft);
     rewind(draft, position)
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 
 use super::ask::{Need, Occasion};
-use super::{Asked, assign, claim};
+use super::{CommandOrigin, assign, claim};
 use crate::cost::Cost;
 use crate::governance::action::Action;
 use crate::governance::judge::Ruling;
@@ -36,7 +36,7 @@ use uuid::Uuid;
 
 pub(super) struct Draft<'a> {
     pub run: &'a Run,
-    pub asked: Asked,
+    pub asked: CommandOrigin,
     pub control: Control,
     pub reason: Option<Reason>,
     pub position: u32,
@@ -58,13 +58,13 @@ pub(super) struct Draft<'a> {
     pub start: Option<Box<Start>>,
     /// The receipt of the effect that is open.
     pub receipt: Option<Box<Receipt>>,
-    /// The attempt was ended over the worker's head, which may not know yet.
+    /// The server ended the attempt; its worker may not know it yet.
     pub attempt_lives: bool,
     /// What the attempt that ends now has cost, until an event says so.
     pub cost: Option<Box<Cost>>,
     /// The lease of the session that holds it.
     pub lease: Millis,
-    /// The command carries out what people have voted for: whoever gives it does not direct the run.
+    /// The command carries out what people have voted for: the person who gives it does not direct the run.
     pub decided_by_vote: bool,
     /// How long after the end of that lease an effect may still happen.
     pub settles_after: Millis,
@@ -75,7 +75,7 @@ pub(super) struct Draft<'a> {
 }
 
 impl<'a> Draft<'a> {
-    pub fn of(run: &'a Run, asked: Asked) -> Self {
+    pub fn of(run: &'a Run, asked: CommandOrigin) -> Self {
         Self {
             run,
             asked,
@@ -146,6 +146,12 @@ impl<'a> Draft<'a> {
         }
     }
 
+    /// The step's key, for a message; its position where the run has no such step.
+    pub fn key(&self, position: u32) -> String {
+        let is_known = (position as usize) < self.len();
+        if is_known { self.spec(position).key.clone() } else { position.to_string() }
+    }
+
     pub fn step(&self, position: u32) -> &Step {
         static UNTOUCHED: std::sync::LazyLock<Step> = std::sync::LazyLock::new(Step::default);
         match self.steps.iter().rev().find(|(at, _)| *at == position) {
@@ -191,7 +197,7 @@ impl<'a> Draft<'a> {
         self.notes.as_ref().unwrap_or(&self.run.notes)
     }
 
-    /// Whether somebody has asked for the change, and not a clock or a worker.
+    /// Whether a person or a program has asked for the change, and not a clock or a worker.
     pub fn is_directed(&self) -> bool {
         matches!(self.asked.by.initiator, Initiator::User | Initiator::Operator)
     }
@@ -221,7 +227,7 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// Somebody has looked at what a restored run may have done.
+    /// An operator has looked at what a restored run may have done.
     pub fn looked_at(&mut self) {
         if self.notes().restored {
             self.notes_mut().restored = false;
@@ -242,7 +248,7 @@ impl<'a> Draft<'a> {
         let from = self.step(position).state();
         let to = phase.state();
         if machine::step::next(from, self.spec(position).kind(), event) != Some(to) {
-            return Err(Rejection::InvalidTransition { run: self.run.id, step: position, from, event });
+            return Err(Rejection::InvalidTransition { run: self.run.id, step: self.key(position), from, event });
         }
         #[cfg(test)]
         super::tests::arrows::walk(super::tests::arrows::Arrow {

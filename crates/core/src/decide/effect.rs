@@ -39,7 +39,7 @@ pub(super) fn intent(
     complete::fence(draft, position, attempt)?;
     receipt.effect = tightened(draft.spec(position), receipt.effect);
     if !grant.covers(&receipt) {
-        return Err(Rejection::NotGranted { run: draft.run.id, step: position });
+        return Err(Rejection::NotGranted { run: draft.run.id, step: draft.key(position) });
     }
     if draft.control == Control::Canceling {
         return Err(Rejection::Canceling { run: draft.run.id });
@@ -53,7 +53,7 @@ pub(super) fn intent(
     }
     let is_shared = draft.spec(position).rules.dedupe_window().is_some() && receipt.effect != EffectClass::Read;
     if is_shared && hold.is_none() && !again {
-        return Err(Rejection::NotGranted { run: draft.run.id, step: position });
+        return Err(Rejection::NotGranted { run: draft.run.id, step: draft.key(position) });
     }
     if !again {
         count_write(draft, position, receipt.effect)?;
@@ -91,7 +91,7 @@ pub(super) fn deduplicate(
         return Err(Rejection::Canceling { run: draft.run.id });
     }
     if draft.spec(position).rules.dedupe_window().is_none() {
-        return Err(Rejection::NotGranted { run: draft.run.id, step: position });
+        return Err(Rejection::NotGranted { run: draft.run.id, step: draft.key(position) });
     }
     settle_claim(draft, position, ReceiptEvent::Failed);
     // What an earlier iteration did has been undone, or stands by itself.
@@ -194,7 +194,7 @@ pub(super) fn withhold(
             draft.attempt_lives = true;
             activate::undecided(draft, position, StepEvent::Denied, &why)
         }
-        Decision::Allow => Err(Rejection::NotGranted { run: draft.run.id, step: position }),
+        Decision::Allow => Err(Rejection::NotGranted { run: draft.run.id, step: draft.key(position) }),
     }
 }
 
@@ -203,7 +203,7 @@ pub(super) fn intent_of_claim(draft: &mut Draft<'_>, receipt: Receipt, grant: &G
     let position = draft.position;
     let attempt = draft.step(position).attempt;
     if !grant.covers_step(position, &draft.input(position, draft.step(position).input.as_ref())) {
-        return Err(Rejection::NotGranted { run: draft.run.id, step: position });
+        return Err(Rejection::NotGranted { run: draft.run.id, step: draft.key(position) });
     }
     if draft.has_named_effects(position) {
         return Err(Rejection::NotClaimable { run: draft.run.id, control: draft.control });
@@ -282,7 +282,7 @@ pub(super) fn outcome(
     Ok(())
 }
 
-/// The receipt of the open effect, if there is one, now that nobody will say any more what became of it.
+/// The receipt of the open effect, if there is one, now that no report of its outcome will come any more.
 pub(super) fn given_up(draft: &mut Draft<'_>) -> Option<Box<Receipt>> {
     let mut receipt = draft.receipt.take()?;
     receipt.state = crate::machine::receipt::next(receipt.state, ReceiptEvent::Lost)?;
@@ -319,14 +319,14 @@ pub(super) fn resolve(draft: &mut Draft<'_>, resolve: Resolve) -> Result<(), Rej
     let event = StepEvent::Resolved(resolution);
     let from = draft.current().state();
     let Phase::InDoubt { known_at, .. } = draft.current().phase else {
-        return Err(Rejection::InvalidTransition { run: draft.run.id, step: position, from, event });
+        return Err(Rejection::InvalidTransition { run: draft.run.id, step: draft.key(position), from, event });
     };
     if position != draft.position {
-        return Err(Rejection::InvalidTransition { run: draft.run.id, step: position, from, event });
+        return Err(Rejection::InvalidTransition { run: draft.run.id, step: draft.key(position), from, event });
     }
     if resolution != Resolution::Happened && draft.now() < known_at {
         let after = known_at.since(draft.now());
-        return Err(Rejection::EffectUnderWay { run: draft.run.id, step: position, after });
+        return Err(Rejection::EffectUnderWay { run: draft.run.id, step: draft.key(position), after });
     }
     if let Some(mut receipt) = draft.receipt.take() {
         let outcome = match resolution {
@@ -354,7 +354,7 @@ pub(super) fn resolve(draft: &mut Draft<'_>, resolve: Resolve) -> Result<(), Rej
         }
         Resolution::DidNotHappen if assign::has_lost_directory(draft, position) => stop_resolved(draft, position),
         Resolution::DidNotHappen => {
-            // It is somebody's word that it did not: what people agreed to is not lent out again on it.
+            // That it did not happen is only said: an approval is not used a second time on that.
             if draft.notes().agreed.iter().any(|agreed| agreed.step == position) {
                 draft.notes_mut().agreed.retain(|agreed| agreed.step != position);
             }

@@ -87,7 +87,7 @@ pub(super) fn wake_of(draft: &Draft<'_>, position: u32) -> Option<crate::run::Wa
     }
 }
 
-/// An effect was sent and nobody knows whether it happened: the run stops for a probe or a person.
+/// An effect was sent and it is not known whether it happened: the run stops for a probe or a person.
 pub(super) fn doubt(draft: &mut Draft<'_>, position: u32, error: StepError) -> Result<(), Rejection> {
     let id = draft.step(position).open_intent.expect("only a step with an open intent can be in doubt");
     let wake = wake_of(draft, position);

@@ -1,6 +1,6 @@
 //! What an approval guards. A gate guards every step behind it up to the next gate. An approval permits one execution of
-//! what it guards: whoever runs such a step once more, goes back to it, or goes on without its approval, needs people who
-//! could have approved it, in the same number (decision 0017).
+//! what it guards: to run such a step once more, to go back to it, or to go on without its approval, needs people
+//! who could have approved it, in the same number (decision 0017).
 
 use super::draft::Draft;
 use super::{activate, approve, control, rollback};
@@ -85,7 +85,7 @@ fn terms_at<'a>(plan: &Plan, step: impl Fn(u32) -> &'a Step, position: u32) -> O
 pub(super) enum Guard {
     Nobody,
     Gate(Terms),
-    /// Of several gates, one after the other.
+    /// The leave of several gates, one after the other.
     Gates,
 }
 
@@ -112,8 +112,8 @@ fn with_refused(draft: &Draft<'_>, position: u32, gates: Guard) -> Guard {
     }
 }
 
-/// What undoes a step is covered by the step's permission, as the workflow has it. What somebody gives it instead is for
-/// those to decide who have let the step happen.
+/// What undoes a step is covered by the step's permission, as the workflow has it. An input that an operator gives it
+/// instead is for those to approve who have let the step happen.
 fn guard_of_undoing(draft: &Draft<'_>, position: u32) -> Guard {
     if draft.step(position).input.is_none() {
         return with_refused(draft, position, Guard::Nobody);
@@ -132,8 +132,8 @@ fn guarding<'a>(plan: &Plan, step: impl Fn(u32) -> &'a Step, position: u32) -> G
     }
 }
 
-/// Everybody whom the gates before a step have asked. Where none of them has, because people have skipped them, they are asked
-/// as if the gates had not been skipped; and where there is no gate at all, somebody is.
+/// All people whom the gates before a step have asked. Where all gates were skipped, they are asked as if the gates
+/// had not been skipped; and where there is no gate at all, any one approver is asked.
 pub(super) fn terms_before(draft: &Draft<'_>, position: u32) -> Terms {
     let plan = &draft.run.plan;
     let gates = gates_of(plan, |at| draft.step(at), position);
@@ -146,8 +146,8 @@ pub(super) fn terms_before(draft: &Draft<'_>, position: u32) -> Terms {
     of_asked.or_else(|| terms_of(&|_| true)).unwrap_or_else(|| Gate::of_anybody().into())
 }
 
-/// Somebody says that a step did nothing, and it is to run once more. The people who let it happen are asked first, by each of
-/// its gates where there are several.
+/// An operator says that a step did nothing, and it is to run once more. The people who let it happen are asked first,
+/// by each of its gates where there are several.
 pub(super) fn repeat(draft: &mut Draft<'_>, guard: Guard, reason: &str) -> Result<(), Rejection> {
     match guard {
         Guard::Nobody => Ok(()),
@@ -204,8 +204,8 @@ fn retry_message(draft: &Draft<'_>, before: &Json) -> Result<String, Rejection> 
     Ok(format!("Run step `{key}` again{failure}, with another input (sha256 {digest}):\n{changes}"))
 }
 
-/// How an input differs from the one before, field by field. What does not fit on a card is refused: nobody approves what
-/// they were not shown.
+/// How an input differs from the one before, field by field. What does not fit on a card is refused: no person approves
+/// what they were not shown.
 pub(super) fn difference(before: &Json, after: &Json) -> Result<String, Rejection> {
     let unreadable =
         |error: serde_json::Error| Rejection::InvalidInput { what: format!("the input is not JSON: {error}") };
@@ -235,7 +235,7 @@ pub(super) fn difference(before: &Json, after: &Json) -> Result<String, Rejectio
     Ok(text)
 }
 
-/// One person's word that the step is to be skipped. The first one asks for it, the last one that is needed does it.
+/// One person's vote to skip the step. The first vote asks for the skip; the vote that completes the quorum does it.
 pub(super) fn vote_to_skip(
     draft: &mut Draft<'_>,
     terms: &Terms,
@@ -281,7 +281,7 @@ pub(super) fn vote_to_skip(
     draft.go(position, StepEvent::DirectiveAsked, Phase::WaitingApproval(Box::new(after)))
 }
 
-/// Whether somebody has asked to skip the step, and others have still to agree.
+/// Whether an operator has asked to skip the step, and others have still to agree.
 pub(super) fn is_open_skip(approval: &Approval) -> bool {
     approval.purpose == Purpose::Skip && approval.state == ApprovalState::Requested
 }

@@ -13,7 +13,7 @@ use crate::run::event::Event;
 use crate::state::{Control, Reason, StepState};
 use crate::time::Millis;
 
-/// What the codes of errors begin with that end an attempt over its worker's head.
+/// The prefix of error codes with which the server, not the worker, ends an attempt.
 pub(super) const RUN_CODES: &str = "RUN_";
 
 /// The worker's session has died. By effect class: doubt where an unsafe effect may have happened, else another
@@ -71,7 +71,7 @@ pub(super) fn step_timeout(draft: &mut Draft<'_>, position: u32, attempt: u32) -
     if !due {
         let from = draft.step(position).state();
         let event = StepEvent::TimedOut;
-        return Err(Rejection::InvalidTransition { run: draft.run.id, step: position, from, event });
+        return Err(Rejection::InvalidTransition { run: draft.run.id, step: draft.key(position), from, event });
     }
     let limit = draft.run.spec(position).timeout.map_or_else(String::new, |limit| format!(" of {} ms", limit.0));
     let what = format!("the step ran longer than its timeout{limit}, and its worker did not end it");
@@ -91,7 +91,7 @@ pub(super) fn release(draft: &mut Draft<'_>, position: u32, attempt: u32) -> Res
         return cancel::attempt_ended(draft);
     }
     if draft.step(position).open_intent.is_some() {
-        // Nobody says that the worker has stopped: it may only have left the step out of a heartbeat.
+        // It is not known that the worker has stopped: it may only have left the step out of a heartbeat.
         draft.attempt_lives = true;
         let error = StepError::new(ErrorClass::LeaseExpired, "RELEASED", "the step was given back with an open effect");
         return fail::doubt(draft, position, error);
@@ -138,7 +138,7 @@ pub(super) fn unknown_task(draft: &mut Draft<'_>, position: u32, attempt: u32) -
     Ok(())
 }
 
-/// The error under a code of ours: the worker's own report comes too late, and must not be taken for recorded.
+/// The error under a code of the run (`RUN_…`), so that the worker's own late report is not taken for recorded.
 fn ours(reason: Reason, error: StepError) -> StepError {
     let code = format!("{RUN_CODES}{}", reason.as_str().to_uppercase());
     let message = if error.code == code { error.message } else { format!("{}: {}", error.code, error.message) };
@@ -147,15 +147,15 @@ fn ours(reason: Reason, error: StepError) -> StepError {
 
 /// The run's own deadline, a failed assignment, a backout: the current step fails and the run with it.
 pub(super) fn fail_run(draft: &mut Draft<'_>, reason: Reason, error: StepError) -> Result<(), Rejection> {
-    // Also while what it did is being undone: whoever canceled it was told so.
+    // Also while what it did is being undone: the caller who canceled it was told that it is being canceled.
     if draft.notes().cancellation.is_some() {
         let (run, state) = (draft.run.id, draft.run.state);
-        let verb = "fail, while it is being canceled,";
-        return Err(Rejection::InvalidRunState { run, state, verb });
+        let why = "it is being canceled, and does not fail any more";
+        return Err(Rejection::InvalidRunState { run, state, why });
     }
     let position = draft.position;
     let running = draft.current().state() == StepState::Running;
-    // Nor may this error be taken for the report of an attempt that was ended over its worker's head before.
+    // Nor may this error be taken for the report of an attempt that the server has ended before.
     let unreported = draft.current().last_error.as_ref().is_some_and(complete::ended_by_us);
     let error = if running || unreported { ours(reason, error) } else { error };
     draft.attempt_lives = running;

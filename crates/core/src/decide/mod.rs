@@ -52,7 +52,7 @@ pub use start::{Opening, Queued, StartRequest, Undoes, open, start};
 
 /// What is known beside the run.
 #[derive(Debug, Clone)]
-pub struct Known {
+pub struct DecideContext {
     /// The receipt of the current step's open intent, or of its doubt: whatever ends the attempt moves it along.
     pub receipt: Option<Box<Receipt>>,
     /// The lease of worker sessions.
@@ -65,7 +65,7 @@ pub struct Known {
     pub assignable: u32,
 }
 
-impl Default for Known {
+impl Default for DecideContext {
     fn default() -> Self {
         Self {
             receipt: None,
@@ -91,7 +91,7 @@ pub enum Command {
         receipt: Box<Receipt>,
         grant: Box<Grant>,
     },
-    /// The same for a step to which people have agreed too long ago, and which needs nobody's agreement by now.
+    /// The same for a step to which people have agreed too long ago, and which needs no approval by now.
     ClaimWithGrant {
         session: SessionId,
         grant: Box<Grant>,
@@ -189,7 +189,7 @@ pub enum Command {
         position: u32,
         signal: SignalId,
         payload: Json,
-        /// For everybody who waits, and so not used up.
+        /// For all waits on it, and so not used up.
         broadcast: bool,
     },
     /// Everything that has become due: deadline, wait, approval clocks. One at a time, the most decisive first.
@@ -200,7 +200,7 @@ pub enum Command {
         approve: bool,
         notes: Option<String>,
     },
-    /// A pause after a restore: somebody must look at what happened since the backup.
+    /// A pause after a restore: an operator must look at what happened since the backup.
     Park,
     Pause {
         reason: String,
@@ -274,12 +274,12 @@ pub struct Outbound {
 
 /// Who asks, and when.
 #[derive(Debug, Clone)]
-pub struct Asked {
+pub struct CommandOrigin {
     pub by: Context,
     pub now: Timestamp,
 }
 
-impl Asked {
+impl CommandOrigin {
     pub const fn system(now: Timestamp) -> Self {
         Self { by: Context::SYSTEM, now }
     }
@@ -290,7 +290,12 @@ impl Asked {
 }
 
 /// Carries a command out on paper, as far as it is known what becomes of the step that begins.
-pub fn decide(run: &Run, command: Command, known: Known, asked: Asked) -> Result<Decided<'_>, Rejection> {
+pub fn decide(
+    run: &Run,
+    command: Command,
+    known: DecideContext,
+    asked: CommandOrigin,
+) -> Result<Decided<'_>, Rejection> {
     if run.state.is_terminal() {
         return Err(Rejection::Terminal { run: run.id, state: run.state });
     }
@@ -340,7 +345,7 @@ pub fn decide(run: &Run, command: Command, known: Known, asked: Asked) -> Result
             effect::resolve(&mut draft, resolve)?;
         }
         Command::Wake { position, signal, payload, broadcast } => {
-            wait::wake(&mut draft, position, wait::Heard { signal, payload, broadcast })?;
+            wait::wake(&mut draft, position, wait::ReceivedSignal { signal, payload, broadcast })?;
         }
         Command::Tick => wait::tick(&mut draft)?,
         Command::Vote { position, voter, approve, notes } => {

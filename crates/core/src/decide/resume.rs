@@ -36,7 +36,7 @@ pub fn resume(run: &Run, from: Option<u32>) -> Result<Resumed, Rejection> {
         return Err(Rejection::InvalidRunState {
             run: run.id,
             state: run.state,
-            verb: "make a new run from it before it has ended; cancel",
+            why: "a new run is made only from one that has ended; cancel it first",
         });
     }
     let forward = run.forward_len() as u32;
@@ -144,7 +144,7 @@ fn drop_used_approvals(run: &Run, inherited: &mut Vec<(u32, Step)>) {
 }
 
 /// The iteration in which a step of the new run begins. Effects share their keys with the old run, so one that was
-/// recorded there is not performed again: unless it was undone, or somebody goes back over a step that had succeeded.
+/// recorded there is not performed again: unless it was undone, or the resume goes back over a step that had succeeded.
 fn next_iteration(run: &Run, position: u32, from_here: bool) -> u32 {
     let step = &run.steps[position as usize];
     let mut log = run.notes.compensation_log.iter();

@@ -1,6 +1,6 @@
 //! Rollback: steps appended behind the plan, newest effect first, each undoing one step.
 
-use super::ask::{Found, Occasion};
+use super::ask::{Occasion, StepBinding};
 use super::draft::Draft;
 use super::{activate, fail};
 use crate::governance::judge::{Decision, Judged};
@@ -56,7 +56,7 @@ fn begin_at(draft: &mut Draft<'_>, from: u32, condition: RollbackCondition, afte
     draft.notes_mut().after_rollback = Some(after);
     if condition == RollbackCondition::Manual {
         // A pause or a cancel that led here is over. A pause that a failing attempt ran into is not: nothing is
-        // claimed until somebody resumes.
+        // claimed until an operator resumes.
         draft.unpause();
         draft.control = Control::Active;
     }
@@ -78,15 +78,15 @@ const DENIED: StepEvent = StepEvent::Activated(Verdict::Denied);
 pub(super) fn answered(
     draft: &mut Draft<'_>,
     position: u32,
-    found: Found,
+    found: StepBinding,
     eligible_at: Timestamp,
 ) -> Result<(), Rejection> {
     let judged = match found {
-        Found::Broken(error) => {
+        StepBinding::Broken(error) => {
             return fail::fail_step(draft, position, StepEvent::RunFailed, error, Reason::RollbackFailed);
         }
-        Found::Go(_, judged, _) => judged,
-        Found::ConditionFalse => None,
+        StepBinding::Go(_, judged, _) => judged,
+        StepBinding::ConditionFalse => None,
     };
     if let Some(judged) = &judged {
         draft.record_decision(judged.action(), judged.ruling());
@@ -162,12 +162,12 @@ pub(super) fn by_hand(draft: &mut Draft<'_>, reason: String, from: Option<u32>) 
     if from as usize >= draft.run.forward_len() {
         return Err(Rejection::UnknownStep { run: draft.run.id, step: from.to_string() });
     }
-    let refuse = |verb| Err(Rejection::InvalidRunState { run: draft.run.id, state: draft.run.state, verb });
+    let refuse = |why| Err(Rejection::InvalidRunState { run: draft.run.id, state: draft.run.state, why });
     if draft.len() > draft.run.forward_len() {
-        return refuse("start a second rollback of");
+        return refuse("a rollback has begun already");
     }
     if draft.current().state() == StepState::Running {
-        return refuse("roll back, while a step is running,");
+        return refuse("it cannot be rolled back while a step is running");
     }
     draft.looked_at();
     super::cancel::close_current(draft)?;
@@ -181,7 +181,7 @@ pub(super) fn undo(draft: &mut Draft<'_>, reason: String, from: u32) -> Result<(
 }
 
 fn begin_because(draft: &mut Draft<'_>, from: u32, reason: String) -> Result<(), Rejection> {
-    // Beside what is noted about whoever asks, such as their key.
+    // Beside what is noted about the caller, such as their key.
     let noted = draft.asked.by.metadata.as_ref().and_then(|noted| noted.decode().ok());
     let mut noted: serde_json::Map<String, serde_json::Value> = noted.unwrap_or_default();
     noted.insert("reason".to_owned(), reason.into());
@@ -190,7 +190,7 @@ fn begin_because(draft: &mut Draft<'_>, from: u32, reason: String) -> Result<(),
         return Err(Rejection::InvalidRunState {
             run: draft.run.id,
             state: draft.run.state,
-            verb: "find a step to undo in",
+            why: "none of its steps can be undone",
         });
     }
     Ok(())

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::draft::Draft;
 use super::resume::Used;
-use super::{Asked, Decided, activate, rollback};
+use super::{CommandOrigin, Decided, activate, rollback};
 use crate::ids::{RunId, TenantId};
 use crate::json::{Hash, HashHex, Json, NUL};
 use crate::limits;
@@ -56,7 +56,7 @@ pub struct Undoes {
 /// How a run waits for its subject.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Queued {
-    /// Whoever stands before it is to be canceled.
+    /// The run before it is to be canceled.
     pub cancels: bool,
 }
 
@@ -117,11 +117,11 @@ pub fn open(request: StartRequest) -> Result<(Run, Opening), Rejection> {
 }
 
 /// Begins a run that [`open`] has made.
-pub fn start(run: &Run, opening: Opening, asked: Asked) -> Result<Decided<'_>, Rejection> {
+pub fn start(run: &Run, opening: Opening, asked: CommandOrigin) -> Result<Decided<'_>, Rejection> {
     let mut draft = Draft::of(run, asked);
     draft.start = Some(opening.start);
     draft.times = opening.times;
-    // Whoever sets off a schedule has not made it, and has started this run all the same.
+    // A person who triggers a schedule by hand has not made it, and has started this run all the same.
     let by = &draft.asked.by;
     let people = by.makers.iter().chain(&by.person).cloned().collect();
     activate::count_as_starters(&mut draft, people);
@@ -177,7 +177,7 @@ pub(super) fn admit(draft: &mut Draft<'_>) -> Result<(), Rejection> {
     let subject = draft.run.header.subject.clone().filter(|_| draft.run.is_queued());
     let Some(subject) = subject else {
         let (run, state) = (draft.run.id, draft.run.state);
-        return Err(Rejection::InvalidRunState { run, state, verb: "admit, since it does not wait for its subject," });
+        return Err(Rejection::InvalidRunState { run, state, why: "it does not wait for its subject" });
     };
     draft.side.push(SideWrite::LeaveQueue { subject: subject.clone() });
     draft.side.push(SideWrite::TakeSubject { subject });

@@ -40,7 +40,7 @@ pub(super) fn did_not_act(draft: &mut Draft<'_>, position: u32) {
     change(draft, position, |agreed| agreed.acted = agreed.acted.saturating_sub(1));
 }
 
-/// Whoever has the step says that it has done nothing with it. What it has named before has been done all the same.
+/// The worker says that it has done nothing with the step. Effects that it has named before count all the same.
 pub(super) fn never_began(draft: &mut Draft<'_>, position: u32) {
     change(draft, position, |agreed| {
         if std::mem::take(&mut agreed.only_claimed) {

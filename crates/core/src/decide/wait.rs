@@ -14,20 +14,25 @@ use crate::run::{Phase, Wait, Wake};
 use crate::state::{ApprovalState, Control, Reason, StepKind, TaskType};
 
 /// A signal that has come.
-pub(super) struct Heard {
+pub(super) struct ReceivedSignal {
     pub signal: SignalId,
     pub payload: Json,
     pub broadcast: bool,
 }
 
-pub(super) fn wake(draft: &mut Draft<'_>, position: u32, heard: Heard) -> Result<(), Rejection> {
-    let Heard { signal, payload, broadcast } = heard;
-    // A timer waits for nobody's word.
+pub(super) fn wake(draft: &mut Draft<'_>, position: u32, heard: ReceivedSignal) -> Result<(), Rejection> {
+    let ReceivedSignal { signal, payload, broadcast } = heard;
+    // A timer is not woken by a signal.
     let waits = matches!(&draft.current().phase, Phase::WaitingSignal(wait) if wait.signal.is_some());
     if position != draft.position || !waits {
         let from =
             if (position as usize) < draft.len() { draft.step(position).state() } else { draft.current().state() };
-        return Err(Rejection::InvalidTransition { run: draft.run.id, step: position, from, event: StepEvent::Woken });
+        return Err(Rejection::InvalidTransition {
+            run: draft.run.id,
+            step: draft.key(position),
+            from,
+            event: StepEvent::Woken,
+        });
     }
     draft.side.push(SideWrite::CloseWait { position });
     draft.side.push(SideWrite::ConsumeSignal { signal, position, broadcast });
@@ -61,7 +66,7 @@ pub(super) fn tick(draft: &mut Draft<'_>) -> Result<(), Rejection> {
         }
         phase => Err(Rejection::InvalidTransition {
             run: draft.run.id,
-            step: draft.position,
+            step: draft.key(draft.position),
             from: phase.state(),
             event: StepEvent::TimedOut,
         }),

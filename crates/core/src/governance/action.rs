@@ -13,7 +13,7 @@ pub struct Action {
     /// The position of the step that proposes it.
     pub step: u32,
     pub kind: StepKind,
-    /// What is done, in the words of whoever does it: a task, a command, a connector's operation, a model, or what a
+    /// What is done, under its executor's own name: a task, a command, a connector's operation, a model, or what a
     /// running task calls its effect.
     pub operation: String,
     /// What it is done with: the step's bound input, or the request of a running task.
@@ -23,7 +23,7 @@ pub struct Action {
     pub destructive: bool,
     /// Whether the workflow says how to undo it.
     pub reversible: bool,
-    /// How, by its hash: whoever agrees to an action agrees to its undoing.
+    /// How to undo it, by its hash: an approver who agrees to an action agrees to its undoing.
     pub undoing: Option<HashHex>,
     /// An effect of a running step, and not the step itself.
     pub is_effect: bool,
@@ -110,7 +110,7 @@ impl Action {
     }
 }
 
-/// What a step does, in the words of whoever does it; nothing where it changes nothing.
+/// What a step does, under its executor's own name; nothing where it changes nothing.
 fn operation(spec: &StepSpec) -> Option<Cow<'_, str>> {
     Some(match &spec.work {
         _ if !spec.is_governed() => return None,

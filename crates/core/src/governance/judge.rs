@@ -1,5 +1,5 @@
-//! A [`Judge`] decides on actions, and only what it allows can become a [`Grant`]: an effect that nobody has judged cannot
-//! be written down.
+//! A [`Judge`] decides on actions, and only what it allows can become a [`Grant`]: an effect that was not judged cannot
+//! be recorded.
 
 use std::fmt;
 use std::sync::Arc;
@@ -25,7 +25,7 @@ pub enum Decision {
         reasons: Vec<String>,
         terms: Box<Terms>,
     },
-    /// Nobody could decide: nothing happens, and the run stops until it is asked again.
+    /// The judge could not decide: nothing happens, and the run stops until it is asked again.
     Undecided {
         why: String,
     },
@@ -55,7 +55,7 @@ impl From<Decision> for Ruling {
     }
 }
 
-/// Whoever decides on actions. The same action of the same run is decided in the same way.
+/// Decides on actions; the policy is one. The same action of the same run is decided in the same way.
 pub trait Judge: fmt::Debug + Send + Sync {
     fn judge(&self, action: &Action, run: &Run) -> Ruling;
 }
@@ -96,7 +96,7 @@ impl Judged {
     }
 
     /// Leave to act, or what withholds it. Where people were to be asked and have agreed, in this iteration of the step,
-    /// to this very action or to the step that performs it, it is theirs, for a while.
+    /// to this very action or to the step that performs it, their agreement is the leave, for a while.
     pub fn grant(self, run: &Run, now: Timestamp) -> Result<Grant, Box<Withheld>> {
         let Self { action, ruling } = self;
         if ruling.decision == Decision::Allow {

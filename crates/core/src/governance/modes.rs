@@ -4,8 +4,8 @@ use crate::plan::rules::ValidationMode;
 use crate::plan::{BlastRadius, Plan, StepSpec};
 
 impl Plan {
-    /// The mode that somebody relies on: the one that was declared or asked for, what the profile means by itself, or, where a
-    /// step reaches far, every step, profile or not.
+    /// The mode that the plan promises to keep: the one that the workflow declares or the start asks for, else the
+    /// profile's own, or, where a step has a high blast radius, every step, profile or not.
     pub fn promised_mode(&self) -> Option<ValidationMode> {
         let declared = self.rules.approval.as_ref().and_then(|approval| approval.mode);
         let is_meant = self.rules.profile.is_some() || self.blast_radius() == BlastRadius::High;
@@ -77,7 +77,7 @@ mod tests {
         assert_eq!(
             asked(None, None, far().collect()),
             all,
-            "whoever reaches far asks before every step, without a profile too"
+            "a high blast radius asks before every step, without a profile too"
         );
         assert_eq!(asked(None, Some("prod-critical"), steps()), of(ValidationMode::PerStep));
         assert_eq!(asked(None, Some("dev-flex"), steps()), of(ValidationMode::CriticalOnly));

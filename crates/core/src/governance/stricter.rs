@@ -1,5 +1,5 @@
 //! What a start may ask for beyond what its workflow says: another profile, another mode. Both may only be stricter,
-//! so that whoever asks cannot talk a workflow out of its rules.
+//! so that the caller who starts a run cannot weaken the workflow's rules.
 
 use serde::Serialize;
 

@@ -121,7 +121,7 @@ impl StepEvent {
 }
 
 impl StepEvent {
-    /// What was tried, in the words of the API, for whoever hears that it does not apply.
+    /// What was tried, in the words of the API, for the message to the caller that it does not apply.
     pub const fn in_words(self) -> &'static str {
         match self {
             Self::Activated(_) => "it cannot begin",
@@ -236,7 +236,11 @@ pub const fn next(from: StepState, kind: StepKind, event: StepEvent) -> Option<S
 
         // What undoes is not undone, and there is no way back from it.
         (S::Succeeded | S::Failed | S::InDoubt, E::RollbackFinished) if forward => S::RolledBack,
-        (S::Ready | S::Succeeded | S::Skipped | S::Failed | S::WaitingApproval, E::Rewound) if forward => S::Pending,
+        (S::Ready | S::Succeeded | S::Skipped | S::Failed | S::WaitingApproval | S::WaitingSignal, E::Rewound)
+            if forward =>
+        {
+            S::Pending
+        }
 
         _ => return None,
     })

@@ -54,7 +54,7 @@ impl StepSpec {
         self.rules.idempotency.as_ref().is_none_or(is_kept)
     }
 
-    /// The first rule of the step that nobody would keep.
+    /// The first rule of the step that would have no effect: no part of Interlock keeps it.
     fn without_effect(&self) -> Option<&'static str> {
         let rules = &self.rules;
         let said = match self.kind() {

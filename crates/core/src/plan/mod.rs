@@ -1,5 +1,5 @@
 //! The plan of a run: what a workflow version comes down to. It is stored when the run starts, under the hash of its
-//! canonical bytes, and nothing that happens afterwards needs a definition in anybody's memory.
+//! canonical bytes, and nothing that happens afterwards needs the workflow's definition in a process's memory.
 
 pub mod command;
 mod given;
@@ -119,7 +119,7 @@ pub struct StepSpec {
     /// On resume of a terminal run the stored output is used again.
     #[serde(default = "yes", skip_serializing_if = "is_yes")]
     pub resumable: bool,
-    /// What the step says about permission and about whoever may run it.
+    /// What the step says about permission and about the workers that may run it.
     #[serde(default, skip_serializing_if = "StepRules::is_empty")]
     pub rules: StepRules,
 }
@@ -194,7 +194,7 @@ pub enum WaitFor {
 /// A request for human authorisation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Gate {
-    /// Groups whose members may decide; anyone with the role where empty.
+    /// Groups whose members may decide; every person with the role where empty.
     #[serde(default)]
     pub approvers: Vec<String>,
     /// How many different people must approve.
@@ -383,7 +383,7 @@ impl StepSpec {
         }
     }
 
-    /// May be performed again on resume without asking anybody.
+    /// May be performed again on resume without an approval.
     pub fn is_replayable(&self) -> bool {
         self.effect_class() != EffectClass::Unsafe
     }

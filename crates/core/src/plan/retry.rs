@@ -79,7 +79,7 @@ impl StepError {
         Self { class, code: code.chars().take(limits::NAME_BYTES_MAX).collect(), message }
     }
 
-    /// What a step keeps that succeeded because somebody said so, and not because its worker reported it.
+    /// What a step keeps that succeeded because a person or a probe said so, and not because its worker reported it.
     pub fn resolved_as_happened(message: impl Into<String>) -> Self {
         Self::new(ErrorClass::Terminal, "RESOLVED_HAPPENED", message)
     }

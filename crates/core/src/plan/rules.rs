@@ -137,7 +137,7 @@ pub struct StepRules {
     pub critical: bool,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub destructive: bool,
-    /// How sure whoever proposed the step is, 0 to 1.
+    /// How sure the proposer of the step is, 0 to 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub confidence_score: Option<f64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -1,5 +1,5 @@
-//! A step as JSON. A field that nobody reads is a mistake of whoever wrote it (`retires: 3`), so it is refused by name,
-//! and the refusal says in which step.
+//! A step as JSON. An unknown field is a typing mistake of the author (`retires: 3`), so it is refused by name, and the
+//! refusal says in which step.
 
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -67,7 +67,7 @@ impl<'de> Deserialize<'de> for StepSpec {
         }
         let mut spec = Self::deserialize(Value::Object(fields))
             .map_err(|error| D::Error::custom(format!("step `{step}`: {error}")))?;
-        // Nobody else runs them.
+        // Only the server itself takes from this queue.
         if spec.kind() == StepKind::Transform && spec.queue == DEFAULT_QUEUE {
             TRANSFORM_QUEUE.clone_into(&mut spec.queue);
         }

@@ -1,4 +1,4 @@
-//! [`Tier`]: how much an approval lets happen. A high one is never given in passing: whoever decides names the digest of
+//! [`Tier`]: how much an approval lets happen. A high one is never given in passing: the approver names the digest of
 //! what they were shown.
 
 use std::fmt;

@@ -48,7 +48,7 @@ pub struct Approval {
     pub state: ApprovalState,
     #[serde(default = "Purpose::gate", skip_serializing_if = "Purpose::is_gate")]
     pub purpose: Purpose,
-    /// Why whoever asked for the directive wants it; a gate has none.
+    /// Why the operator who asked for the directive wants it; a gate has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     pub quorum: u32,
@@ -64,7 +64,7 @@ pub struct Approval {
     pub expires_at: Timestamp,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub votes: Vec<Vote>,
-    /// People who may not decide: whoever started the run or owns the key that did, and whoever directed it to ask.
+    /// People who may not decide: who started the run or owns the key that did, and who directed it to ask.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub excluded: Vec<String>,
     /// The effect of a running step that it is about; a gate and a directive are about none.
@@ -79,10 +79,10 @@ pub struct Approval {
     /// What exactly is approved; of a gate of the workflow, what it guards. Leave to skip a step is about no action.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub action: Option<Box<ActionCard>>,
-    /// Whoever wrote the version of the workflow may not decide; where two are asked, they may not anyway.
+    /// The author of the workflow version may not decide; where two people are asked, the author may not anyway.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub excludes_author: bool,
-    /// Nobody who is excluded decides, whatever the tenant says.
+    /// No excluded person decides, whatever the tenant says.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub forbids_self: bool,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -113,7 +113,7 @@ impl Met {
         Self { quorum, approvers, excludes_author, forbids_self, and_from }
     }
 
-    /// Whether nothing more is demanded: no more people, of no other groups, and nobody excluded who could decide.
+    /// Whether nothing more is demanded: no more people, of no other groups, and no further exclusions.
     pub fn covers(&self, terms: &Terms) -> bool {
         let wanted = Others { quorum: terms.gate.quorum, approvers: terms.gate.approvers.clone() };
         let own = Others { quorum: self.quorum, approvers: self.approvers.clone() };
@@ -127,7 +127,7 @@ impl Met {
     }
 }
 
-/// People who must agree as well: so many of these groups, of everybody where there are none.
+/// People who must agree as well: so many of these groups, or of all approvers where there are none.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Others {
     pub quorum: u32,
@@ -135,7 +135,7 @@ pub struct Others {
 }
 
 impl Others {
-    /// Whether whoever was asked like this could have been asked like that.
+    /// Whether these people, as they were asked, also meet what `wanted` asks for.
     fn covers(&self, wanted: &Self) -> bool {
         let within = !self.approvers.is_empty() && self.approvers.iter().all(|group| wanted.approvers.contains(group));
         self.quorum >= wanted.quorum && (wanted.approvers.is_empty() || within)
@@ -147,7 +147,7 @@ impl Others {
     }
 }
 
-/// Whether somebody of these groups may decide where those are asked.
+/// Whether a person of these `groups` may decide where the groups `approvers` are asked.
 fn is_of(approvers: &[String], groups: &[String]) -> bool {
     approvers.is_empty() || approvers.iter().any(|group| groups.contains(group))
 }
@@ -157,17 +157,17 @@ fn is_of(approvers: &[String], groups: &[String]) -> bool {
 pub struct Terms {
     pub gate: Gate,
     pub and_from: Vec<Others>,
-    /// Whoever wrote the version of the workflow does not decide, however few are asked.
+    /// The author of the workflow version does not decide, however few are asked.
     pub excludes_author: bool,
-    /// Nobody approves what they started, whatever the tenant says.
+    /// No person approves what they started, whatever the tenant says.
     pub forbids_self: bool,
     /// How much is let happen, in the policy's words.
     pub tier: Option<Tier>,
 }
 
 impl Terms {
-    /// The same, and no weaker than others: as many people, of the same groups, and nobody whom the others exclude. Where each
-    /// names groups, the people of both are needed.
+    /// The same, and no weaker than others: as many people, of the same groups, and no person whom the others exclude.
+    /// Where each names groups, the people of both are needed.
     #[must_use]
     pub fn and(mut self, others: &Self) -> Self {
         let Gate { quorum, approvers, .. } = &others.gate;
@@ -178,7 +178,7 @@ impl Terms {
             }
         } else {
             let mut others = Others { quorum: *quorum, approvers: approvers.clone() };
-            // The larger number stands in front: what holds where several people are asked is told by it.
+            // The larger quorum stands in front: the rules for several people look at it.
             if others.quorum > self.gate.quorum {
                 std::mem::swap(&mut self.gate.quorum, &mut others.quorum);
                 std::mem::swap(&mut self.gate.approvers, &mut others.approvers);
@@ -199,7 +199,7 @@ impl From<Gate> for Terms {
     }
 }
 
-/// One person's word on an approval.
+/// One person's vote on an approval.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Vote {
     pub person: String,
@@ -226,11 +226,11 @@ impl Vote {
 #[derive(Debug, Clone)]
 pub struct Voter {
     pub person: String,
-    /// Whose right to decide is used, where it is not the person's own: somebody who has delegated it.
+    /// Whose right to decide is used, where it is not the person's own: the one who has delegated it.
     pub on_behalf_of: Option<String>,
     /// Whom the person counts as one with: those who have delegated to them, and those to whom they have.
     pub one_with: Vec<String>,
-    /// The groups of whoever's right it is.
+    /// The groups of the person whose right it is.
     pub groups: Vec<String>,
     /// The tenant lets people approve what they started (`approval.self`).
     pub self_approval: bool,
@@ -239,18 +239,18 @@ pub struct Voter {
 }
 
 impl Voter {
-    /// Somebody who votes in their own right, and of whom nothing else is known.
+    /// A person who votes in their own right, and of whom nothing else is known.
     pub fn new(person: impl Into<String>, groups: Vec<String>) -> Self {
         let (on_behalf_of, one_with, author) = (None, Vec::new(), None);
         Self { person: person.into(), on_behalf_of, one_with, groups, self_approval: false, author }
     }
 
-    /// The person, and everybody who counts as one with them.
+    /// The person, and all who count as one with them.
     fn everybody(&self) -> impl Iterator<Item = &String> {
         iter::once(&self.person).chain(&self.on_behalf_of).chain(&self.one_with)
     }
 
-    /// How somebody is called whose word would be this voter's.
+    /// How a message names the person `as_whom`, whom this voter counts as one with.
     fn named(&self, as_whom: &str) -> String {
         if self.person == as_whom {
             return as_whom.to_owned();
@@ -319,7 +319,7 @@ impl Approval {
         }
         let mut after = self.clone();
         let approve = vote.approve;
-        // Where people of several lists are needed, it counts of which somebody is.
+        // Where people of several lists are needed, it counts in which of them the voter is.
         let groups =
             voter.groups.iter().filter(|group| !self.and_from.is_empty() && asked().flatten().any(|of| of == *group));
         after.votes.push(Vote { groups: groups.cloned().collect(), ..vote });
@@ -399,8 +399,8 @@ mod tests {
         assert!(met(1, &["sre"]).covers(&terms(1, &["sre", "dba"])), "fewer groups were asked");
         assert!(met(2, &[]).covers(&terms(1, &[])));
         assert!(!met(1, &["sre"]).covers(&terms(2, &["sre"])), "two are wanted by now");
-        assert!(!met(1, &[]).covers(&terms(1, &["sre"])), "anybody was asked");
-        assert!(!met(1, &["sre", "dba"]).covers(&terms(1, &["sre"])), "it may have been somebody of the other group");
+        assert!(!met(1, &[]).covers(&terms(1, &["sre"])), "people of every group were asked");
+        assert!(!met(1, &["sre", "dba"]).covers(&terms(1, &["sre"])), "it may have been a person of the other group");
         assert!(!Met::default().covers(&terms(1, &[])), "what was agreed to before this was kept");
         let strict = Terms { excludes_author: true, forbids_self: true, ..terms(1, &[]) };
         assert!(!met(1, &[]).covers(&strict));
@@ -421,7 +421,7 @@ mod tests {
         let task = Plan::new("demo", vec![StepSpec::task("t", "t")]);
         assert_eq!(asked(1, Some(Tier::Low)).tier_in(&task, 0), Tier::Low);
         assert_eq!(asked(2, Some(Tier::Low)).tier_in(&task, 0), Tier::High, "two keys");
-        assert_eq!(asked(1, None).tier_in(&task, 0), Tier::High, "nobody has said");
+        assert_eq!(asked(1, None).tier_in(&task, 0), Tier::High, "no policy has said");
         let far = StepSpec { blast_radius: Some(BlastRadius::High), ..StepSpec::task("t", "t") };
         let gate = Work::Approval(serde_json::from_value(serde_json::json!({})).unwrap());
         let gated = Plan::new("demo", vec![StepSpec::new("gate", gate), far]);

@@ -51,7 +51,7 @@ pub struct RunAssignment {
     /// When a run that waits for something else gives its worker up.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kept_until: Option<Timestamp>,
-    /// The worker was lost while it ran the step: nobody else gets the run before somebody says so.
+    /// The worker was lost while it ran the step: no other worker gets the run before an operator reassigns it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub lost_in_step: bool,
 }
@@ -180,7 +180,7 @@ impl Run {
         self.notes.assignment.as_ref().is_some_and(|assignment| assignment.was_refused_by(session))
     }
 
-    /// The sessions that were, where somebody is looked for.
+    /// The sessions that were asked and could not, while a worker is looked for.
     pub fn refused_by(&self) -> BTreeSet<SessionId> {
         let failures = self.notes.assignment.iter().flat_map(|assignment| &assignment.failures);
         let refused = failures.filter(|failure| failure.check.is_some()).filter_map(|failure| failure.session);

@@ -27,7 +27,7 @@ pub struct ActionCard {
     /// It is done only if this holds by then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub only_if: Option<String>,
-    /// Why it could not be told what it is done with when people were asked. Their word does not depend on it.
+    /// Why its input was not known when people were asked. Their agreement does not depend on it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unknown: Option<String>,
     /// What is agreed to along with it, in order: later steps of the same phase that are known by now, or what a gate guards.

@@ -174,12 +174,12 @@ impl Context {
     pub const SYSTEM: Self = Self::by(Initiator::System);
     pub const TIMEOUT: Self = Self::by(Initiator::Timeout);
 
-    /// Nobody in particular.
+    /// By no person in particular.
     pub const fn by(initiator: Initiator) -> Self {
         Self { initiator, person: None, metadata: None, makers: Vec::new() }
     }
 
-    /// With one more thing to tell, beside what is told already.
+    /// With one more field in its metadata.
     pub fn telling(self, name: &str, what: &str) -> Self {
         let told = self.metadata.as_ref().and_then(|metadata| metadata.to_value().ok());
         let mut told = told.unwrap_or_else(|| serde_json::Value::Object(serde_json::Map::new()));
@@ -223,8 +223,8 @@ pub enum SideWrite {
     FreeSubject {
         subject: String,
     },
-    /// The run waits until it is the first in the subject's queue and nobody holds the subject. Guard: there is room
-    /// in the queue. `cancels`: whoever stands before it is to be canceled.
+    /// The run waits until it is the first in the subject's queue and no other run holds the subject. Guard: there is
+    /// room in the queue. `cancels`: the run before it is to be canceled.
     QueueSubject {
         subject: String,
         cancels: bool,
@@ -248,7 +248,7 @@ pub enum SideWrite {
     CloseWait {
         position: u32,
     },
-    /// Guard: the signal must not have been consumed; one for everybody, not by this run.
+    /// Guard: the signal must not have been consumed; a broadcast, not by this run.
     ConsumeSignal {
         signal: SignalId,
         position: u32,

@@ -21,7 +21,7 @@ pub struct Basis {
     /// What rules that are tried beside them would have answered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shadow: Option<Json>,
-    /// Of what the decision lets happen; empty where nobody could decide.
+    /// The tier of what the decision lets happen; empty where there was no decision.
     pub tier: String,
 }
 

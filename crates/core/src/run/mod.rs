@@ -187,8 +187,8 @@ pub struct Notes {
     /// What the run will end as once its rollback is over.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after_rollback: Option<Reason>,
-    /// A restore has brought the run back, and nobody has looked yet what it did since the backup: nothing of it may
-    /// begin by itself.
+    /// A restore has brought the run back, and no operator has looked yet at what it did since the backup: nothing of
+    /// it may begin by itself.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub restored: bool,
     /// Effects that were not reads, counted against `writes_max`.
@@ -203,7 +203,7 @@ pub struct Notes {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refused: Option<Refused>,
     /// Who started or resumed an earlier run of the chain that this run continues, and who directed this one so that
-    /// people were asked; excluded from approving it, as whoever started it is.
+    /// people were asked; excluded from approving it, as the one who started it is.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub starters: Vec<String>,
     /// Effects of running steps to which people have agreed, until they are performed.
@@ -557,8 +557,8 @@ impl Run {
 }
 
 impl Run {
-    /// Whether a rollback is given what the workflow says, and nothing that somebody put in its place. `given` is what it is
-    /// about to be given; of one that runs, the run itself knows.
+    /// Whether a rollback is given what the workflow says, and nothing that a person put in its place. `given` is what
+    /// it is about to be given; of one that runs, the run itself knows.
     pub fn is_as_planned(&self, position: u32, given: Option<&Json>) -> bool {
         let known = (position as usize) < self.steps.len();
         let Some(Work::Rollback { undoes, .. }) = known.then(|| &self.spec(position).work) else { return true };

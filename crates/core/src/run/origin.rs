@@ -1,5 +1,5 @@
-//! What a run was made of, as one hash. It stands in the run's first event, so that whoever has the journal, or the audit
-//! log that is made from it, can tell whether the run's row was changed afterwards.
+//! What a run was made of, as one hash. It stands in the run's first event, so that a reader of the journal, or of the
+//! audit log that is made from it, can tell whether the run's row was changed afterwards.
 
 use serde::Serialize;
 

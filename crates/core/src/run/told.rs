@@ -1,5 +1,5 @@
-//! An event as everybody is told it: who polls, who follows a stream, webhooks and the command line alike. [`EventFact`] is what the
-//! journal says, [`EventNames`] make it readable, [`EventView`] is both together.
+//! An event as all readers get it: by polling, in a stream, in webhooks and on the command line. [`EventFact`] is what
+//! the journal says, [`EventNames`] make it readable, [`EventView`] is both together.
 
 use std::collections::BTreeMap;
 
@@ -47,7 +47,7 @@ pub struct EventContext {
     pub initiator: Initiator,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub person: Option<String>,
-    /// Why, as whoever caused it has said.
+    /// Why, as the person or program that caused it has said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// What else was noted about the cause.

@@ -1,4 +1,4 @@
-//! What a rollback that somebody orders would undo: for people who are about to order one.
+//! What a rollback that an operator orders would undo: for people who are about to order one.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -24,7 +24,7 @@ pub struct RollbackPreview {
 pub struct UndoneStep {
     pub step: String,
     pub position: u32,
-    /// As it stands now. What failed or is in doubt may have done nothing: whoever undoes it finds out.
+    /// As it stands now. What failed or is in doubt may have done nothing: its rollback step finds out.
     pub state: StepState,
     /// The task, command or operation that undoes it.
     pub by: String,
@@ -48,7 +48,7 @@ pub struct UndoRuling {
     /// How many people would have to agree.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quorum: Option<u32>,
-    /// Of which groups; everybody with the role where there are none.
+    /// Of which groups; every person with the role where there are none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub approvers: Vec<String>,
 }
@@ -155,6 +155,6 @@ fn why_left(spec: &StepSpec, state: StepState, attempt: u32) -> Option<&'static 
         _ if spec.rollback.is_none() => {
             Some("the workflow does not say how to undo it, and nothing undoes it by itself")
         }
-        _ => Some("its rollback is for failures only (`conditions`), not for when somebody orders one"),
+        _ => Some("its rollback is for failures only (`conditions`), not for a rollback that an operator orders"),
     }
 }

@@ -14,7 +14,7 @@ use crate::run::approval::Purpose;
 use crate::run::assignment::{AssignmentFailure, RunAssignment};
 use crate::run::{Phase, Run};
 use crate::state::{ApprovalState, Control, Reason, RunState, StepState, names};
-use crate::tenant::caps::Held;
+use crate::tenant::caps::ReachedCap;
 use crate::time::Timestamp;
 use std::fmt;
 use std::str::FromStr;
@@ -63,7 +63,7 @@ pub enum Cause {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         lease_expires_at: Option<Timestamp>,
     },
-    /// A worker has the step and has not been heard of for long, and nobody has taken the step back.
+    /// A worker has the step and has sent no heartbeat for long, and the step has not been taken back.
     Orphaned {
         /// `RUN_ORPHANED`.
         code: String,
@@ -75,7 +75,7 @@ pub enum Cause {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         last_heartbeat_at: Option<Timestamp>,
     },
-    /// The step can be claimed, and nobody has claimed it yet.
+    /// The step can be claimed, and no worker has claimed it yet.
     Unclaimed {
         queue: String,
         /// The task that a worker must know.
@@ -85,14 +85,14 @@ pub enum Cause {
         #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
         needs: BTreeSet<String>,
         since: Timestamp,
-        /// Worker sessions now that take from this queue and have the task; absent where nobody has counted.
+        /// Worker sessions now that take from this queue and have the task; absent where they were not counted.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         workers: Option<u32>,
         /// `worker_orchestration.enabled` is off for the tenant, so that only the server's own worker counts.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         only_embedded: bool,
     },
-    /// The step is for one worker that has the run as a whole, and nobody has taken it yet.
+    /// The step is for one worker that has the run as a whole, and no worker has taken it yet.
     Assigning {
         /// The worker that was asked, and has until then to answer.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -107,7 +107,7 @@ pub enum Cause {
         /// What a worker must have said of itself.
         #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
         needs: BTreeSet<String>,
-        /// Worker sessions now that could be asked; absent where nobody has counted.
+        /// Worker sessions now that could be asked; absent where they were not counted.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         workers: Option<u32>,
     },
@@ -135,9 +135,9 @@ pub enum Cause {
         purpose: Purpose,
         needed: u32,
         approved_by: Vec<String>,
-        /// Groups of whom one must be a member; everybody who may approve, if empty.
+        /// Groups of which an approver must be a member; every person with the role may approve, if empty.
         approvers: Vec<String>,
-        /// People whose word does not count here.
+        /// People who may not vote here.
         excluded: Vec<String>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         message: Option<String>,
@@ -145,9 +145,9 @@ pub enum Cause {
     },
     /// An approval was refused or has expired, and the workflow asks for a directive.
     Denied { approval: ApprovalId, state: ApprovalState },
-    /// Nobody knows whether an effect took place.
+    /// It is not known whether an effect took place.
     Doubt { receipt: ReceiptId },
-    /// Somebody, or a rule of the workflow, has stopped it.
+    /// An operator, or a rule of the workflow, has stopped it.
     Paused {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         by: Option<String>,
@@ -181,7 +181,7 @@ pub enum Cause {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         holder_state: Option<RunState>,
     },
-    /// It came back with a backup, and nobody has looked yet what it did since.
+    /// It came back with a backup, and no operator has looked yet at what it did since.
     Restored {},
     /// It has ended.
     Ended {
@@ -220,10 +220,10 @@ pub struct Throttle {
 }
 
 impl Throttle {
-    pub const fn new(limit_of: LimitOf, held: Held) -> Self {
+    pub const fn new(limit_of: LimitOf, held: ReachedCap) -> Self {
         let (limit, max, until) = match held {
-            Held::Concurrency { max } => (Limit::Concurrency, max, None),
-            Held::Rate { max, until } => (Limit::RunsPerMin, max, Some(until)),
+            ReachedCap::Concurrency { max } => (Limit::Concurrency, max, None),
+            ReachedCap::Rate { max, until } => (Limit::RunsPerMin, max, Some(until)),
         };
         Self { limit_of, limit, max, until }
     }
@@ -232,7 +232,7 @@ impl Throttle {
 /// What has to be known beside the run itself.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Surroundings<'a> {
-    /// How many sessions would take the current step now; `None` where nobody has counted.
+    /// How many sessions would take the current step now; `None` where they were not counted.
     pub workers: Option<u32>,
     /// The tenant gives no steps to workers elsewhere.
     pub only_embedded: bool,
@@ -242,7 +242,7 @@ pub struct Surroundings<'a> {
     pub holder: Option<(RunId, RunState)>,
     /// The name of the worker that has the step, and when its lease ends.
     pub worker: Option<(&'a str, Timestamp)>,
-    /// What is known of the worker that has the step; `None` where nobody has asked.
+    /// What is known of the worker that has the step; `None` where it was not looked up.
     pub heartbeat: Option<Heartbeat>,
 }
 
@@ -270,7 +270,7 @@ impl Heartbeat {
         }
     }
 
-    /// Since when it has been silent, where that is long enough to be told.
+    /// Since when it has been silent, where that is long enough to be reported.
     pub fn silent_since(self, now: Timestamp) -> Option<Timestamp> {
         self.at().filter(|at| *at + SILENT_AFTER < now)
     }
@@ -491,7 +491,7 @@ fn remedies(run: &Run, because: &[Cause], around: Surroundings<'_>) -> Vec<Remed
     if has(|cause| matches!(cause, Cause::Approval { purpose: Purpose::Skip, .. })) {
         return vec![Remedy::Skip, Remedy::Approve, Remedy::Reject, Remedy::Retry, Remedy::Cancel];
     }
-    if run.state == RunState::Paused {
+    if run.control == Control::Paused {
         let due = has(|cause| matches!(cause, Cause::StepFailed { .. } | Cause::Denied { .. }));
         if due {
             let is_unassigned = has(|cause| matches!(cause, Cause::WorkerLost { .. } | Cause::Assigning { .. }));
@@ -511,7 +511,7 @@ fn remedies(run: &Run, because: &[Cause], around: Surroundings<'_>) -> Vec<Remed
             Cause::Assigning { workers: Some(0), .. }
             | Cause::Unclaimed { workers: Some(0), .. }
             | Cause::UnknownTask { .. } => next.push(Remedy::StartWorker),
-            // Nobody else would take the step once it is free again.
+            // No other worker would take the step once it is free again.
             Cause::Silent { .. } if around.workers == Some(0) => next.push(Remedy::StartWorker),
             _ => {}
         }
@@ -519,7 +519,9 @@ fn remedies(run: &Run, because: &[Cause], around: Surroundings<'_>) -> Vec<Remed
     if next.is_empty() {
         next.push(Remedy::Wait);
     }
-    if run.state != RunState::RollingBack {
+    // A request to undo a run that has ended may be withdrawn as long as people are asked about it.
+    let is_asking = run.header.is_undo() && run.current().state() == StepState::WaitingApproval;
+    if run.state != RunState::RollingBack || is_asking {
         next.push(Remedy::Cancel);
     }
     next
@@ -527,6 +529,9 @@ fn remedies(run: &Run, because: &[Cause], around: Surroundings<'_>) -> Vec<Remed
 
 /// Whether an operator's rollback would find something to undo.
 fn can_be_undone(run: &Run) -> bool {
-    let forward = run.forward_len() as u32;
-    (0..forward).any(|position| run.steps[position as usize].is_undoable(run.spec(position), RollbackCondition::Manual))
+    let forward = run.forward_len();
+    let is_undoable =
+        |position: usize| run.steps[position].is_undoable(run.spec(position as u32), RollbackCondition::Manual);
+    // A run is rolled back once.
+    run.steps.len() == forward && (0..forward).any(is_undoable)
 }

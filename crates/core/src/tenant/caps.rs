@@ -23,9 +23,9 @@ pub struct WorkflowCaps {
     pub caps: Caps,
 }
 
-/// Which limit does not admit a claim.
+/// The limit that is reached, so that a claim is not admitted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Held {
+pub enum ReachedCap {
     /// Until another claim ends.
     Concurrency {
         max: u32,
@@ -48,9 +48,9 @@ const MINUTE: Millis = Millis::from_mins(1);
 
 impl Usage {
     /// Takes one claim if the caps admit it. `first`: the claim starts a run, which the rate counts.
-    pub fn admit(&mut self, caps: &Caps, first: bool, now: Timestamp) -> Result<(), Held> {
+    pub fn admit(&mut self, caps: &Caps, first: bool, now: Timestamp) -> Result<(), ReachedCap> {
         if let Some(max) = caps.max_concurrency.filter(|max| self.live_claims >= *max) {
-            return Err(Held::Concurrency { max });
+            return Err(ReachedCap::Concurrency { max });
         }
         if let (true, Some(max)) = (first, caps.max_runs_per_min) {
             // A full minute's worth may start at once; after that they are spaced evenly. None ever fits where none may.
@@ -58,7 +58,7 @@ impl Usage {
             let next_at = self.rate_next_at.max(now);
             let early = (next_at.since(now).0 + spacing.0).saturating_sub(MINUTE.0);
             if early > 0 {
-                return Err(Held::Rate { max, until: now + Millis(early) });
+                return Err(ReachedCap::Rate { max, until: now + Millis(early) });
             }
             self.rate_next_at = next_at + spacing;
         }
@@ -77,7 +77,7 @@ mod tests {
         let mut usage = Usage { live_claims: 1, rate_next_at: Timestamp(0) };
         let admitted = (0..10).filter(|_| usage.admit(&caps, false, Timestamp(0)).is_ok()).count();
         assert_eq!(admitted, 2);
-        assert_eq!(usage.admit(&caps, true, Timestamp(0)), Err(Held::Concurrency { max: 3 }));
+        assert_eq!(usage.admit(&caps, true, Timestamp(0)), Err(ReachedCap::Concurrency { max: 3 }));
     }
 
     #[test]
@@ -104,7 +104,7 @@ mod tests {
         let mut usage = Usage { live_claims: 0, rate_next_at: Timestamp(0) };
         let now = Timestamp(1_000_000);
         assert!(usage.admit(&caps, true, now).is_ok() && usage.admit(&caps, true, now).is_ok());
-        let Err(Held::Rate { max: 2, until }) = usage.admit(&caps, true, now) else { panic!("a third one fits") };
+        let Err(ReachedCap::Rate { max: 2, until }) = usage.admit(&caps, true, now) else { panic!("a third one fits") };
         assert!(usage.admit(&caps, true, Timestamp(until.0 - 1)).is_err());
         assert!(usage.admit(&caps, true, until).is_ok());
         let none = Caps { max_concurrency: None, max_runs_per_min: Some(0) };

@@ -88,7 +88,7 @@ impl Roles {
         self.iter().any(|role| role.grants(permission))
     }
 
-    /// Whether every one of these roles is also one of `others`' reach: nobody gives away more than they have.
+    /// Whether these roles permit nothing that `others` do not: no one gives away more than they have.
     pub fn within(self, others: Self) -> bool {
         let has = |permission: &Permission| !self.grant(*permission) || others.grant(*permission);
         others.contains(Role::Admin) || Permission::ALL.iter().all(has)

@@ -15,7 +15,7 @@ pub struct TenantSettings {
     pub self_approval: bool,
     /// `X-Request-ID` counts as an idempotency key where no other is sent.
     pub request_id_is_key: bool,
-    /// Putting a policy in force needs a second admin's word.
+    /// Putting a policy in force needs a second admin's approval.
     pub two_keys_for_policy: bool,
     /// So does whatever gives or takes access: people, their roles and groups, keys, these settings.
     pub two_keys_for_access: bool,

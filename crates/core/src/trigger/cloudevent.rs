@@ -20,7 +20,7 @@ pub struct CloudEvent {
     /// The producer and its id for the event: together they are unique.
     pub source_id: String,
     pub data: Json,
-    /// Our extension: for everybody who waits, not for one.
+    /// Interlock's extension: a signal for all waits on it, not for one.
     pub broadcast: bool,
 }
 

@@ -15,7 +15,7 @@ names!(
         GitHub = "github",
         Slack = "slack",
         ServiceNow = "servicenow",
-        /// Anyone who can sign a body.
+        /// Any sender that can sign a body.
         Generic = "generic",
         /// Standard Webhooks.
         Standard = "standard",

@@ -17,7 +17,7 @@ pub enum Destination {
     Signal { run: RunId, signal: String },
 }
 
-/// What a message's destination can be, for whoever has written something else.
+/// The text is no destination of a message. The error says what one can be.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "`{shown}` is no destination of a message: {what}; write `webhook:NAME` or `webhook:ENDPOINT_ID` for a webhook endpoint of this tenant, or `signal:RUN_ID/TYPE` for a signal to a run"

@@ -257,7 +257,7 @@ impl Skills {
         }
     }
 
-    /// Whether it can take the step that a run stands at: one that has named its effects is for workers that name theirs.
+    /// Whether it can take the step that a run stands at: one that has named its effects is for workers that name them.
     pub fn can_take(&self, run: &Run) -> bool {
         let spec = run.spec(run.position);
         let can_do = run.command_needs().map_or_else(|| self.can_do(spec), |needs| self.has_all(&needs));
@@ -275,7 +275,7 @@ impl Skills {
         self.capabilities.as_ref().is_none_or(|names| names.contains(kind.as_str()))
     }
 
-    /// Whether it has said that it has all of these. Commands are for nobody who has said nothing.
+    /// Whether it has said that it has all of these. A worker that has said nothing gets no commands.
     pub fn has_all(&self, needs: &BTreeSet<String>) -> bool {
         let is_in = |segment: &str| self.terms.as_ref().is_some_and(|terms| terms.segments.contains(segment));
         let has = |names: &BTreeSet<String>, need: &String| match needed_segment(need) {
@@ -290,7 +290,7 @@ impl Skills {
     }
 
     /// Whether a claim of this step needs an intent with it, should this worker take it: a repeat would do harm, and
-    /// nobody else will tell what was done.
+    /// the worker does not name its effects one by one.
     pub fn needs_intent(&self, spec: &StepSpec) -> bool {
         spec.effect_class() == EffectClass::Unsafe && !self.names_effects && !is_planted(Bug::ClaimWithoutIntent)
     }

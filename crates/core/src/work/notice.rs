@@ -1,4 +1,4 @@
-//! How people are told of an approval: a card when it is asked for, and the rungs of a ladder when nobody decides.
+//! How people are told of an approval: a card when it is asked for, and the rungs of a ladder when no approver decides.
 
 use std::fmt;
 use std::str::FromStr;
@@ -14,7 +14,7 @@ names!(
         Reminder = "reminder",
         /// Tells a second channel.
         Escalation = "escalation",
-        /// Pages whoever is on call.
+        /// Pages the person on call.
         Page = "page",
     }
 );

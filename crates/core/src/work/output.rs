@@ -48,7 +48,7 @@ pub struct OutputTaken {
     pub cut: bool,
 }
 
-/// The text of some bytes. What is no UTF-8 is spelled out as `\xNN`, so that nobody takes it for something else.
+/// The text of some bytes. What is no UTF-8 is spelled out as `\xNN`, so that a reader does not take it for text.
 pub fn text_of(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(bytes.len());
     for part in bytes.utf8_chunks() {

@@ -9,7 +9,7 @@ use utoipa::ToSchema;
 pub const ANY: &str = "*";
 /// Names of one list.
 pub const NAMES_MAX: usize = 16;
-const NAME_BYTES_MAX: usize = 64;
+pub const NAME_BYTES_MAX: usize = 64;
 
 /// What a worker may do at most. Registration can only narrow it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]

@@ -45,7 +45,7 @@ pub enum Login {
     Jwt { mount: String, role: String, jwt_file: PathBuf },
 }
 
-// Bodies that borrow what they send: a JSON value would hold a copy that nobody wipes.
+// Bodies that borrow what they send: a JSON value would hold a copy that is never wiped.
 
 #[derive(Serialize)]
 struct AppRoleBody<'a> {
@@ -104,10 +104,10 @@ impl Session {
 
     /// The worker's token: the one that it has, renewed or replaced where that is due.
     pub async fn token(&self, api: &Api) -> Result<Arc<SecretBuf>, Cause> {
-        // Held over the calls: whoever else needs a token waits for this one.
+        // Held over the calls: other callers that need a token wait for this one.
         let mut state = self.state.lock().await;
         if let Some(token) = state.token.as_ref().filter(|token| Clock::is_past(token.renew_at)) {
-            // It stays where it is until there is an answer: whoever asked may go away meanwhile.
+            // The token stays where it is until there is an answer: the caller may be dropped meanwhile.
             state.token = renewed(api, token).await;
         }
         if let Some(token) = &state.token {
@@ -217,13 +217,13 @@ async fn granted_by(api: &Api, call: &VaultCall<'_>, hint: &str) -> Result<Grant
     }
 }
 
-/// Exchanges a wrapping token for the secret id inside, after making sure that one is inside: somebody on the way could
-/// have taken the real one and wrapped something else.
+/// Exchanges a wrapping token for the secret id inside, after making sure that one is inside: an attacker on the way
+/// could have taken the real one and wrapped something else.
 async fn unwrap(api: &Api, mount: &str, token: &SecretBuf) -> Result<SecretBuf, Cause> {
     let gone = |what: String| {
         Cause::LoginRefused(format!(
-            ": {what}; the wrapping token was used already or has expired. If nobody of yours has used it, somebody else \
-             has: look into the Vault's audit log, and have a new secret id made"
+            ": {what}; the wrapping token was used already or has expired. If none of your workers has used it, another \
+             party has: look into the Vault's audit log, and have a new secret id made"
         ))
     };
     let refused = |cause: Cause| match cause {

@@ -114,7 +114,7 @@ async fn a_vault_that_is_gone_or_closed_to_us_is_named() {
     assert!(gone.cause.class().is_retryable(), "{gone}");
 }
 
-/// The Vault has made a credential, and its answer never came: nobody knows the lease's id, so it ends by itself.
+/// The Vault has made a credential, and its answer never came: the lease's id is not known, so it ends by itself.
 #[tokio::test]
 async fn a_lease_whose_answer_was_cut_off_is_not_used() {
     let (simulator, credentials, _folder) = vault_and_worker().await;

@@ -102,7 +102,7 @@ async fn renewed_twice(running: &StepCredentials, simulator: &crate::simulator::
     };
     let both = async {
         tokio::select! {
-            () = running.keep_alive() => {}
+            never = running.keep_alive() => match never {},
             () = looking => {}
         }
     };

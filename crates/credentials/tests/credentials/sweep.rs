@@ -16,7 +16,7 @@ async fn leases_of_a_crashed_worker_are_revoked_at_the_next_start() {
     for secret in [password.reveal(), "hvs.", SECRET_ID] {
         assert!(!written.contains(secret), "{written}");
     }
-    // Nobody is left who would revoke: the journal is all there is.
+    // No process is left that would revoke: the journal is all there is.
     drop((running, crashed));
     assert_eq!(simulator.world().open_leases().len(), 1);
 

@@ -2,14 +2,14 @@
 
 use interlock_core::ids::TenantId;
 use interlock_core::json::Json;
-use interlock_store::{Along, Done, FinishIdempotency, Write};
+use interlock_store::{AttachedWrites, Done, FinishIdempotency, Write};
 use serde_json::Value;
 
-use super::Happening;
+use super::AuditEvent;
 use crate::Engine;
 use crate::error::EngineError;
 
-/// Whoever asks for a change of configuration.
+/// The person or key that asks for a change of configuration.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Actor {
     initiator: &'static str,
@@ -22,7 +22,7 @@ impl Actor {
         Self { initiator: "user", name: Some(name.into()) }
     }
 
-    /// A user whom nothing names.
+    /// A user without a known name.
     pub fn unnamed() -> Self {
         Self { initiator: "user", name: None }
     }
@@ -37,8 +37,8 @@ impl Actor {
     }
 
     /// What the log tells of something that the actor has done. The details must hold no secret.
-    pub fn did(&self, kind: &'static str, subject: impl ToString, details: &Value) -> Happening {
-        Happening {
+    pub fn did(&self, kind: &'static str, subject: impl ToString, details: &Value) -> AuditEvent {
+        AuditEvent {
             kind,
             initiator: self.initiator,
             actor: self.name.clone(),
@@ -54,13 +54,13 @@ impl Engine {
         &self,
         tenant: TenantId,
         write: W,
-        what: Happening,
+        what: AuditEvent,
         answer: Option<FinishIdempotency>,
     ) -> Result<W::Answer, EngineError>
     where
         W::Answer: Done,
     {
-        let along = Along { answer, notes: self.note_of(tenant, what).into_iter().collect() };
+        let along = AttachedWrites { answer, notes: self.note_of(tenant, what).into_iter().collect() };
         Ok(self.0.store.write_with(write, along).await?)
     }
 
@@ -69,7 +69,7 @@ impl Engine {
         &self,
         tenant: TenantId,
         write: W,
-        what: Happening,
+        what: AuditEvent,
     ) -> Result<W::Answer, EngineError>
     where
         W::Answer: Done,

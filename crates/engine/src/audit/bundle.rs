@@ -57,7 +57,7 @@ impl Audit {
         };
         let row = BundleRow { tenant, run, number, sha256, bytes, entries, made_at: now, body };
         match self.0.0.store.write(PutBundle(row)).await? {
-            // Somebody else made the same one.
+            // A duplicate: another request or server has made the same bundle.
             Stored::Stored | Stored::Duplicate => Ok(()),
         }
     }

@@ -2,7 +2,7 @@
 //! before: what is hashed there are salted hashes, and the salts go with the details.
 
 use interlock_core::ids::TenantId;
-use interlock_evidence::Opened;
+use interlock_evidence::EntryOpening;
 use serde_json::Value;
 
 use super::read::{AuditFilter, AuditQuery};
@@ -28,7 +28,7 @@ impl LogPlace {
 
 /// Entries that tell of a person.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Telling {
+pub struct PersonEntries {
     /// The log that they are in.
     pub number: u64,
     pub entries: Vec<u64>,
@@ -37,12 +37,17 @@ pub struct Telling {
 }
 
 impl Audit {
-    /// The entries from a place on that tell of the person: as whoever acted, or by name in their details. Those whose
-    /// details are erased already tell of nobody.
-    pub async fn telling_of(&self, tenant: TenantId, person: &str, from: LogPlace) -> Result<Telling, EngineError> {
+    /// The entries from a place on that tell of the person: as the actor, or by name in their details. Those whose
+    /// details are erased already tell of no person.
+    pub async fn telling_of(
+        &self,
+        tenant: TenantId,
+        person: &str,
+        from: LogPlace,
+    ) -> Result<PersonEntries, EngineError> {
         let LogPlace { number, entry } = from;
         let newest = self.checkpoint(tenant, None).await?.0;
-        let mut telling = Telling { number, entries: Vec::new(), next: None };
+        let mut telling = PersonEntries { number, entries: Vec::new(), next: None };
         let mut next = Some(entry);
         while let Some(from) = next.filter(|next| *next < entry.saturating_add(ENTRIES_LOOKED_AT_MAX)) {
             let filter = AuditFilter::default();
@@ -59,7 +64,7 @@ impl Audit {
     }
 }
 
-fn names(opened: &Opened, person: &str) -> bool {
+fn names(opened: &EntryOpening, person: &str) -> bool {
     let details = || opened.details.as_ref().and_then(|text| serde_json::from_str::<Value>(text).ok());
     opened.actor.as_deref() == Some(person) || details().is_some_and(|details| mentions(&details, person))
 }

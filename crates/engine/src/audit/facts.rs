@@ -11,7 +11,7 @@ use interlock_evidence::credentials::CredentialFacts;
 use interlock_evidence::details::{DoneStep, PayloadFacts, RowDetails};
 use interlock_store::{ApprovalRow, DecisionRow, JournalRow, ReadError, ReceiptRow, RunSummary, StepRow, TenantStore};
 
-/// Decisions of one run that are read at most. Those beyond are missed by whoever verifies the run's evidence.
+/// Decisions of one run that are read at most. A verifier of the run's evidence finds that those beyond are missing.
 pub(super) const DECISIONS_MAX: usize = 50_000;
 
 /// Decisions, receipts and approvals as texts to be pinned, by id.

@@ -26,7 +26,7 @@ use crate::parts::Audit;
 
 /// Something that happened apart from runs.
 #[derive(Debug, Clone)]
-pub struct Happening {
+pub struct AuditEvent {
     /// `key.created`, `login.failed` …
     pub kind: &'static str,
     pub initiator: &'static str,
@@ -47,8 +47,8 @@ impl Audit {
     }
 
     /// A note for the tenant's log, to be committed with what it tells of.
-    pub fn note(&self, tenant: TenantId, what: Happening) -> AuditNote {
-        let Happening { kind, initiator, actor, subject, details } = what;
+    pub fn note(&self, tenant: TenantId, what: AuditEvent) -> AuditNote {
+        let AuditEvent { kind, initiator, actor, subject, details } = what;
         AuditNote {
             tenant,
             id: self.0.fresh_id(),
@@ -77,7 +77,7 @@ fn broken(what: impl Into<String>) -> EngineError {
 
 impl Engine {
     /// A note of what happened apart from runs, where there is a log to note it in.
-    pub fn note_of(&self, tenant: TenantId, what: Happening) -> Option<AuditNote> {
+    pub fn note_of(&self, tenant: TenantId, what: AuditEvent) -> Option<AuditNote> {
         self.0.options.audit_key.as_ref().map(|_| self.audit().note(tenant, what))
     }
 }

@@ -9,7 +9,7 @@ use interlock_evidence::checkpoint::Checkpoint;
 use interlock_evidence::entry::Salt;
 use interlock_evidence::export::{LeafSpan, LoggedEntry};
 use interlock_evidence::writer::entries;
-use interlock_evidence::{Body, Commitments, Entry, EntrySalts, Opened};
+use interlock_evidence::{Body, Commitments, Entry, EntryOpening, EntrySalts};
 use interlock_store::{AuditBlockRow, AuditLogRow, JournalRow, TenantStore};
 
 use super::{broken, facts, hashes};
@@ -136,7 +136,7 @@ pub(super) async fn opened(
             Some(row) => (row.person.clone(), body.details.map(|_| facts::row_details(row))),
             None => kept.remove(&entry.index).unwrap_or_default(),
         };
-        let shown = Opened { actor: actor.filter(|_| body.actor.is_some()), details, salt: salts.commitments };
+        let shown = EntryOpening { actor: actor.filter(|_| body.actor.is_some()), details, salt: salts.commitments };
         let opened = (salts.commitments != Salt::ERASED).then_some(shown);
         LoggedEntry { entry, leaf_salt: salts.leaf, opened }
     };

@@ -1,4 +1,4 @@
-//! A signal from outside: for whoever waits for it, and for the workflows that its type starts.
+//! A signal from outside: for the runs that wait for it, and for the workflows that its type starts.
 
 use interlock_core::json::{Hash, Json};
 use interlock_core::limits;
@@ -12,11 +12,11 @@ use serde::{Deserialize, Serialize};
 use crate::commands::signal::{SignalRequest, Signaled};
 use crate::error::EngineError;
 use crate::parts::Signals;
-use crate::triggers::{Kind, Occasion, Taken};
+use crate::triggers::{Kind, TriggerEvent, TriggerMatch};
 use crate::webhooks::process::{self, Outcome, SkippedRun, StartedRun};
 use crate::{IdempotencyKey, StartWorkflow};
 
-/// Whom the keys of runs belong to that signals start.
+/// The client that the idempotency keys of runs belong to that signals start.
 const CLIENT: &str = "signal";
 
 /// What became of a signal.
@@ -31,10 +31,10 @@ pub struct Announced {
 
 /// What is kept of a signal until the runs that it starts are made.
 #[derive(Serialize, Deserialize)]
-struct Kept {
+struct PendingStarts {
     key: String,
     payload: Json,
-    /// What tells it from others: the sender's own id, else ours.
+    /// What tells it from others: the sender's own id, else the signal's.
     id: String,
     /// Of the request that brought it.
     #[serde(default)]
@@ -56,15 +56,15 @@ pub struct Origin {
 }
 
 /// A signal as the triggers of workflows see it.
-fn occasion(signal_type: &str, key: &str, payload: &Json) -> Occasion {
+fn occasion(signal_type: &str, key: &str, payload: &Json) -> TriggerEvent {
     let payload = payload.to_value().unwrap_or_default();
-    Occasion { kind: Kind::Signal, event: signal_type.to_owned(), payload, key: key.to_owned() }
+    TriggerEvent { kind: Kind::Signal, event: signal_type.to_owned(), payload, key: key.to_owned() }
 }
 
 impl Signals {
-    /// Stores a signal, wakes whoever waits for it, and starts the workflows whose `on.signal` takes it. Signal and
-    /// starts are promised in one commit: what a crash leaves undone is taken over like a webhook's delivery. A sender
-    /// that names its message may send it again: nothing happens twice.
+    /// Stores a signal, wakes the runs that wait for it, and starts the workflows whose `on.signal` takes it. Signal
+    /// and starts are promised in one commit: what a crash leaves undone is taken over like a webhook's delivery. A
+    /// sender that names its message may send it again: nothing happens twice.
     pub async fn announce(&self, request: SignalRequest, origin: Origin) -> Result<Announced, EngineError> {
         self.announce_answering(request, origin, |_| Ok(None)).await
     }
@@ -88,7 +88,8 @@ impl Signals {
         let at = DeliveryRef::of_signal(row.tenant, row.id);
         let id = row.source_id.clone().unwrap_or_else(|| row.id.to_string());
         let Origin { by, makers, trace } = origin.clone();
-        let kept = Kept { key: row.key.clone(), payload: row.payload.clone(), id: id.clone(), trace, by, makers };
+        let kept =
+            PendingStarts { key: row.key.clone(), payload: row.payload.clone(), id: id.clone(), trace, by, makers };
         let payload = Json::of(&kept).map_err(|error| EngineError::Store(error.to_string()))?;
         let (received_at, event) = (row.received_at, row.signal_type.clone());
         let lock_until = received_at + limits::IDEMPOTENCY_LOCK;
@@ -108,8 +109,8 @@ impl Signals {
     /// Starts the runs of a signal whose server died, or could not start them.
     pub(crate) async fn announce_again(&self, row: &DeliveryRow, attempt: u32) -> Result<(), EngineError> {
         let tenant = row.at.tenant;
-        let started = match row.payload.decode::<Kept>() {
-            Ok(Kept { key, payload, id, trace, by, makers }) => {
+        let started = match row.payload.decode::<PendingStarts>() {
+            Ok(PendingStarts { key, payload, id, trace, by, makers }) => {
                 let origin = Origin { by, makers, trace };
                 let payload = self.0.at_hand(tenant, payload).await?;
                 let taken = self.0.taken_by(tenant, occasion(&row.event, &key, &payload)).await;
@@ -139,10 +140,10 @@ impl Signals {
         &self,
         at: &DeliveryRef,
         (id, origin): (&str, &Origin),
-        taken: Vec<Taken>,
+        taken: Vec<TriggerMatch>,
     ) -> Result<Outcome, EngineError> {
         let mut outcome = Outcome::of(&at.key);
-        for Taken { workflow, inputs } in taken {
+        for TriggerMatch { workflow, inputs } in taken {
             let inputs = match inputs {
                 Ok(inputs) => inputs,
                 Err(reason) => {

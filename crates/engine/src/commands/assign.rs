@@ -14,7 +14,7 @@ use interlock_core::work::offer::{OfferAnswer, OfferVerdict, RunOffer, RunRef};
 use interlock_store::LiveAssignment;
 
 use crate::Engine;
-use crate::commands::Standing;
+use crate::commands::RunStatus;
 use crate::dispatch::session::SessionInfo;
 use crate::error::EngineError;
 use crate::parts::{Runs, Workers};
@@ -85,14 +85,15 @@ impl Workers {
 }
 
 impl Runs {
-    /// Has another worker looked for: after one was lost in a command, after nobody was found, or while somebody is looked for.
+    /// Has another worker looked for: after one was lost in a command, after none was found, or while one is looked
+    /// for.
     pub async fn reassign(
         &self,
         tenant: TenantId,
         run: RunId,
         reason: String,
         by: Context,
-    ) -> Result<Standing, EngineError> {
+    ) -> Result<RunStatus, EngineError> {
         self.direct(tenant, run, by.telling("reason", &reason), Command::Reassign { reason }).await
     }
 }

@@ -24,7 +24,7 @@ pub struct BulkRequest {
     pub tenant: TenantId,
     pub action: BulkAction,
     pub filter: RunFilter,
-    /// The filter in the words of whoever asked, for the record.
+    /// The filter as the request wrote it, for the record.
     pub filter_text: Json,
     pub reason: String,
     /// Cancel only: undo first what each run has done.
@@ -36,7 +36,7 @@ pub struct BulkRequest {
 
 /// The runs that a filter matches now.
 #[derive(Debug, Clone)]
-pub struct Matching {
+pub struct MatchingRuns {
     pub runs: Vec<RunId>,
     /// The newest of them.
     pub sample: Vec<RunSummary>,
@@ -49,12 +49,12 @@ impl Runs {
         tenant: TenantId,
         filter: &RunFilter,
         action: Option<BulkAction>,
-    ) -> Result<Matching, EngineError> {
+    ) -> Result<MatchingRuns, EngineError> {
         if filter.is_empty() {
             let what = "the filter is empty and would match every run; say which ones you mean";
             return Err(Rejection::InvalidInput { what: what.into() }.into());
         }
-        let mut found = Matching { runs: Vec::new(), sample: Vec::new() };
+        let mut found = MatchingRuns { runs: Vec::new(), sample: Vec::new() };
         let mut after = None;
         loop {
             let mut rows = self.0.0.store.list_runs(tenant, filter, Page { limit: PAGE, after }).await?;
@@ -77,7 +77,7 @@ impl Runs {
 
     /// A job as it would be made now: checked, and not stored.
     pub async fn draft_bulk(&self, request: BulkRequest) -> Result<BulkJob, EngineError> {
-        let Matching { runs, .. } = self.matching(request.tenant, &request.filter, Some(request.action)).await?;
+        let MatchingRuns { runs, .. } = self.matching(request.tenant, &request.filter, Some(request.action)).await?;
         let found = runs.len() as u64;
         if found != request.expected_count {
             return Err(EngineError::BulkCount { expected: request.expected_count, found });

@@ -74,7 +74,7 @@ impl Workers {
                         if held_by.is_another_than(session) {
                             return Err(not_its_own(at));
                         }
-                        if held_by == HeldBy::Nobody && !is_former_holder {
+                        if held_by == HeldBy::NoSession && !is_former_holder {
                             return Ok(ControlFlow::Break(None));
                         }
                         if is_recorded(run, at.position, at.attempt) {
@@ -106,7 +106,8 @@ impl Workers {
             if let Some(completed) = completed {
                 return Ok(completed);
             }
-            // The attempt is over: a late report is as good as one in time, if it is that of whoever had it.
+            // The attempt is over: a late report is as good as one in time, if it comes from the session that had the
+            // attempt.
             self.check_former_holder(session, at).await?;
             is_former_holder = true;
         }

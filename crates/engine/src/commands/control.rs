@@ -12,7 +12,7 @@ use interlock_core::run::approval::Voter;
 use interlock_core::run::change::Context;
 use interlock_core::state::Reason;
 
-use crate::commands::Standing;
+use crate::commands::RunStatus;
 use crate::error::EngineError;
 use crate::parts::Runs;
 
@@ -33,16 +33,16 @@ impl Runs {
         run: RunId,
         reason: String,
         by: Context,
-    ) -> Result<Standing, EngineError> {
+    ) -> Result<RunStatus, EngineError> {
         self.direct(tenant, run, by, Command::Pause { reason }).await
     }
 
-    pub async fn resume(&self, tenant: TenantId, run: RunId, by: Context) -> Result<Standing, EngineError> {
+    pub async fn resume(&self, tenant: TenantId, run: RunId, by: Context) -> Result<RunStatus, EngineError> {
         self.direct(tenant, run, by, Command::Resume).await
     }
 
-    /// Goes on without the step that stopped the run. Past an approval that was not given, this is the vote of whoever
-    /// asks, and needs as many others as the approval did.
+    /// Goes on without the step that stopped the run. Past an approval that was not given, this is the vote of the
+    /// person who asks, and needs as many others as the approval did.
     pub async fn skip(
         &self,
         tenant: TenantId,
@@ -50,7 +50,7 @@ impl Runs {
         reason: String,
         voter: Option<Voter>,
         by: Context,
-    ) -> Result<Standing, EngineError> {
+    ) -> Result<RunStatus, EngineError> {
         let voter = voter.map(Box::new);
         self.direct(tenant, run, by, Command::Skip { reason, voter }).await
     }
@@ -62,7 +62,7 @@ impl Runs {
         run: RunId,
         step: &str,
         by: Context,
-    ) -> Result<Standing, EngineError> {
+    ) -> Result<RunStatus, EngineError> {
         self.at_step(tenant, run, step, by, |position| Command::RestartFrom { position }).await
     }
 
@@ -72,7 +72,7 @@ impl Runs {
         run: RunId,
         reason: String,
         by: Context,
-    ) -> Result<Standing, EngineError> {
+    ) -> Result<RunStatus, EngineError> {
         self.direct(tenant, run, by, Command::Rollback { reason, from: None }).await
     }
 
@@ -84,7 +84,7 @@ impl Runs {
         position: u32,
         reason: String,
         by: Context,
-    ) -> Result<Standing, EngineError> {
+    ) -> Result<RunStatus, EngineError> {
         self.direct(tenant, run, by, Command::Rollback { reason, from: Some(position) }).await
     }
 
@@ -95,7 +95,7 @@ impl Runs {
         reason: String,
         rollback: bool,
         by: Context,
-    ) -> Result<Standing, EngineError> {
+    ) -> Result<RunStatus, EngineError> {
         self.direct(tenant, run, by, Command::Cancel { reason, rollback }).await
     }
 
@@ -107,19 +107,19 @@ impl Runs {
         reason: Reason,
         error: StepError,
         by: Context,
-    ) -> Result<Standing, EngineError> {
+    ) -> Result<RunStatus, EngineError> {
         self.direct(tenant, run, by, Command::FailRun { reason, error }).await
     }
 
-    /// Says what became of an effect in doubt. That it did not happen is believed once nobody can be sending it any more:
-    /// after a restore that is nobody whom the store does not know of either.
+    /// Says what became of an effect in doubt. That it did not happen is believed once no worker can be sending it any
+    /// more: after a restore, also none that the store does not know of.
     pub async fn resolve(
         &self,
         tenant: TenantId,
         run: RunId,
         request: ResolveRequest,
         by: Context,
-    ) -> Result<Standing, EngineError> {
+    ) -> Result<RunStatus, EngineError> {
         let options = &self.0.0.options;
         let restored_at = self.0.0.store.restored_at().await?.filter(|_| request.resolution != Resolution::Happened);
         let settled_at = restored_at.map(|at| at + options.session_lease + options.effect_settles_after);
@@ -135,7 +135,12 @@ impl Runs {
                     let position = position_of(run, &request.step)?;
                     if let Some(at) = settled_at.filter(|at| self.0.now() < *at) {
                         let after = at.since(self.0.now());
-                        return Err(Rejection::EffectUnderWay { run: run.id, step: position, after }.into());
+                        return Err(Rejection::EffectUnderWay {
+                            run: run.id,
+                            step: run.spec(position).key.clone(),
+                            after,
+                        }
+                        .into());
                     }
                     if run.state.is_terminal() {
                         return Ok(ControlFlow::Break(Err((Box::new(run.clone()), position))));
@@ -143,7 +148,7 @@ impl Runs {
                     let ResolveRequest { resolution, output, reason, .. } = request.clone();
                     Ok(ControlFlow::Continue(Command::Resolve { position, resolution, output, reason }))
                 },
-                |cell, _| Ok(Standing::of(cell.run.as_deref().expect("a command ran on it"))),
+                |cell, _| Ok(RunStatus::of(cell.run.as_deref().expect("a command ran on it"))),
             )
             .await?;
         match standing {
@@ -158,14 +163,14 @@ impl Runs {
         run: RunId,
         by: Context,
         command: Command,
-    ) -> Result<Standing, EngineError> {
+    ) -> Result<RunStatus, EngineError> {
         self.0
             .execute(
                 tenant,
                 run,
                 by,
                 |_| Ok(ControlFlow::Continue(command.clone())),
-                |cell, _| Standing::of(cell.run.as_deref().expect("a command ran on it")),
+                |cell, _| RunStatus::of(cell.run.as_deref().expect("a command ran on it")),
             )
             .await
     }
@@ -177,14 +182,14 @@ impl Runs {
         step: &str,
         by: Context,
         command: impl Fn(u32) -> Command + Send + Sync,
-    ) -> Result<Standing, EngineError> {
+    ) -> Result<RunStatus, EngineError> {
         self.0
             .execute(
                 tenant,
                 run,
                 by,
                 |facts| Ok(ControlFlow::Continue(command(position_of(facts.run(), step)?))),
-                |cell, _| Standing::of(cell.run.as_deref().expect("a command ran on it")),
+                |cell, _| RunStatus::of(cell.run.as_deref().expect("a command ran on it")),
             )
             .await
     }

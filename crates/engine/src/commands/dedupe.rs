@@ -1,5 +1,5 @@
-//! `dedupe: tenant`: the same effect of two runs, once (decision 0049). A run that is about to have such an effect takes a hold on it, in the
-//! commit of its intent; whoever comes later finds who has it, or had it.
+//! `dedupe: tenant`: the same effect of two runs, once (decision 0049). A run that is about to have such an effect
+//! takes a hold on it, in the commit of its intent; a later run finds which run has it, or had it.
 
 use std::ops::ControlFlow;
 
@@ -46,8 +46,8 @@ impl SharedEffect {
     }
 }
 
-/// Whose an effect is that is about to happen.
-pub(super) enum Held {
+/// Whether a run may have the effect that is about to happen.
+pub(super) enum EffectAvailability {
     /// This run's, with the hold that it takes; none where it has it already, or where every run has its own.
     Free(Option<Box<EffectHold>>),
     /// Another run has had it.
@@ -75,16 +75,16 @@ impl Workers {
         asked: &AskedFor,
         tenant: TenantId,
         receipt: ReceiptId,
-    ) -> Result<Held, EngineError> {
-        let (Some(shared), Some(run)) = (asked.shared, &asked.run) else { return Ok(Held::Free(None)) };
+    ) -> Result<EffectAvailability, EngineError> {
+        let (Some(shared), Some(run)) = (asked.shared, &asked.run) else { return Ok(EffectAvailability::Free(None)) };
         let mut past = self.0.0.store.holds_before(tenant, shared.identity, None, HOLDS_AT_ONCE).await?;
         let number = past.first().map_or(0, |hold| hold.number) + 1;
         let free = EffectHold { identity: shared.identity, number, receipt, at: self.0.now() };
-        let Some(&hold) = past.first() else { return Ok(Held::Free(Some(Box::new(free)))) };
+        let Some(&hold) = past.first() else { return Ok(EffectAvailability::Free(Some(Box::new(free)))) };
         if (hold.run, hold.receipt) == (run.id, receipt) && self.is_open(tenant, &hold).await? {
-            // A lost attempt of this very step has it; nobody else gets it meanwhile. A run that continues another takes a hold of
-            // its own: the receipt becomes its own too.
-            return Ok(Held::Free(None));
+            // A lost attempt of this very step has it; no other run gets it meanwhile. A run that continues another
+            // takes a hold of its own: the receipt becomes its own too.
+            return Ok(EffectAvailability::Free(None));
         }
         // A try that failed says nothing of the effect before it, which another window may still cover.
         while let Some(&oldest) = past.last() {
@@ -95,17 +95,17 @@ impl Workers {
                     PastEffect::Done(receipt) => {
                         let happened_at = receipt.outcome_at.unwrap_or(receipt.intent_at);
                         if self.0.now() < happened_at + shared.window {
-                            return Ok(Held::Had(OtherEffect { hold, receipt: *receipt }));
+                            return Ok(EffectAvailability::Had(OtherEffect { hold, receipt: *receipt }));
                         }
                         // Those before it are older still.
-                        return Ok(Held::Free(Some(Box::new(free))));
+                        return Ok(EffectAvailability::Free(Some(Box::new(free))));
                     }
                 }
             }
             let before = Some(oldest.number);
             past = self.0.0.store.holds_before(tenant, shared.identity, before, HOLDS_AT_ONCE).await?;
         }
-        Ok(Held::Free(Some(Box::new(free))))
+        Ok(EffectAvailability::Free(Some(Box::new(free))))
     }
 
     async fn receipt_of(&self, tenant: TenantId, hold: &PastHold) -> Result<Option<Receipt>, EngineError> {

@@ -21,7 +21,7 @@ use interlock_core::state::{Control, EffectClass, ReceiptState, StepState};
 use interlock_core::work::{AttemptRef, EffectAnswer, EffectIntent, EffectOutcome, Skills};
 use interlock_store::Refusal;
 
-use super::dedupe::{Held, SharedEffect};
+use super::dedupe::{EffectAvailability, SharedEffect};
 use super::holder::{HeldBy, not_its_own};
 use crate::error::EngineError;
 use crate::execute::CONFLICTS_MAX;
@@ -43,7 +43,7 @@ pub(super) struct AskedFor {
 
 /// The run as it stood when its receipts were looked at.
 #[derive(Default, Clone, Copy)]
-struct Seen {
+struct RunSnapshot {
     version: u64,
     has_ended: bool,
 }
@@ -81,8 +81,8 @@ impl Workers {
                 Recorded::Nothing => (self.receipt(&intent, &asked), false),
             };
             let hold = match self.hold(&asked, intent.at.tenant, receipt.id).await? {
-                Held::Free(hold) => hold,
-                Held::Had(other) => match self.deduplicate(&intent, &asked, other).await? {
+                EffectAvailability::Free(hold) => hold,
+                EffectAvailability::Had(other) => match self.deduplicate(&intent, &asked, other).await? {
                     Some(answer) => return Ok(answer),
                     None => continue,
                 },
@@ -116,8 +116,8 @@ impl Workers {
                         return Err(Rejection::UnknownStep { run: run.id, step: at.position.to_string() }.into());
                     };
                     if step.attempt != at.attempt || step.state() != StepState::Running {
-                        let (step, given, current) = (at.position, at.attempt, step.attempt);
-                        return Err(Rejection::StaleAttempt { run: run.id, step, given, current }.into());
+                        let (position, given, current) = (at.position, at.attempt, step.attempt);
+                        return Err(Rejection::StaleAttempt { run: run.id, position, given, current }.into());
                     }
                     if HeldBy::of(run, at).is_another_than(session) {
                         return Err(not_its_own(at));
@@ -280,7 +280,7 @@ impl Workers {
         Err(EngineError::Contended { run: outcome.at.run })
     }
 
-    async fn seen(&self, at: AttemptRef) -> Result<Seen, EngineError> {
+    async fn seen(&self, at: AttemptRef) -> Result<RunSnapshot, EngineError> {
         self.0
             .execute(
                 at.tenant,
@@ -288,15 +288,15 @@ impl Workers {
                 Context::SYSTEM,
                 |facts| {
                     let run = facts.run();
-                    Ok(ControlFlow::Break(Seen { version: run.version, has_ended: run.state.is_terminal() }))
+                    Ok(ControlFlow::Break(RunSnapshot { version: run.version, has_ended: run.state.is_terminal() }))
                 },
-                |_, _| Seen::default(),
+                |_, _| RunSnapshot::default(),
             )
             .await
     }
 
     /// Answers false if the run is no longer at the version that was seen.
-    async fn record_outcome(&self, outcome: &EffectOutcome, seen: Seen) -> Result<bool, EngineError> {
+    async fn record_outcome(&self, outcome: &EffectOutcome, seen: RunSnapshot) -> Result<bool, EngineError> {
         let at = outcome.at;
         let receipts = self.0.0.store.receipts(at.tenant, at.run).await?;
         let Some(row) = receipts.into_iter().find(|row| row.receipt.id == outcome.receipt) else {
@@ -310,8 +310,8 @@ impl Workers {
         let (position, attempt) = (at.position, at.attempt);
         if seen.has_ended {
             if (receipt.position, receipt.attempt) != (position, attempt) {
-                let (run, step, given, current) = (at.run, position, attempt, receipt.attempt);
-                return Err(Rejection::StaleAttempt { run, step, given, current }.into());
+                let (run, given, current) = (at.run, attempt, receipt.attempt);
+                return Err(Rejection::StaleAttempt { run, position, given, current }.into());
             }
             self.0.settle(at.tenant, at.run, receipt, (event, None)).await?;
             return Ok(true);
@@ -347,7 +347,7 @@ fn answer_of(decision: &Decision) -> EffectAnswer {
 }
 
 /// The outcome of a receipt that has one. The same again is a repeat; the opposite was not recorded, and its worker is
-/// told what stands there instead: somebody may have said so, and be wrong.
+/// told what is recorded instead: an operator may have resolved it, and be wrong.
 fn repeated(run: RunId, receipt: &Receipt, happened: bool) -> Result<bool, EngineError> {
     if (receipt.state == ReceiptState::Succeeded) == happened {
         return Ok(true);

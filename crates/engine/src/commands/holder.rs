@@ -1,5 +1,5 @@
-//! Whose an attempt is. A worker speaks and acts for what it was given itself, and for nothing that another worker of the tenant
-//! holds: what it reports is recorded as the holder's.
+//! The holder of an attempt. A session reports and acts for attempts that it was given itself, and for none that
+//! another worker of the tenant holds: what it reports is recorded as the holder's.
 
 use std::ops::ControlFlow;
 
@@ -16,13 +16,13 @@ use crate::parts::Workers;
 /// How many events of a run are looked through at once.
 const EVENTS_AT_ONCE: usize = 500;
 
-/// What a run says of who has an attempt.
+/// Which session has an attempt, as its run says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum HeldBy {
     /// This session, now.
     Session(SessionId),
-    /// Nobody any more: its history tells who had it.
-    Nobody,
+    /// No session any more: the run's history tells which session had it.
+    NoSession,
 }
 
 impl HeldBy {
@@ -30,9 +30,9 @@ impl HeldBy {
         match run.steps.get(at.position as usize) {
             Some(step) if step.attempt == at.attempt => match step.phase {
                 Phase::Running { session, .. } => Self::Session(session),
-                _ => Self::Nobody,
+                _ => Self::NoSession,
             },
-            _ => Self::Nobody,
+            _ => Self::NoSession,
         }
     }
 
@@ -41,10 +41,10 @@ impl HeldBy {
     }
 }
 
-/// For whoever says something of an attempt that is not its own. It learns no more than that.
+/// The refusal for a session that reports on an attempt that is not its own. It learns no more than that.
 pub(super) fn not_its_own(at: AttemptRef) -> EngineError {
     let AttemptRef { run, position, attempt, .. } = at;
-    Rejection::StaleAttempt { run, step: position, given: attempt, current: attempt }.into()
+    Rejection::StaleAttempt { run, position, given: attempt, current: attempt }.into()
 }
 
 impl Workers {
@@ -55,16 +55,17 @@ impl Workers {
             at.run,
             Context::SYSTEM,
             |facts| Ok(ControlFlow::Break(HeldBy::of(facts.run(), at))),
-            |_, _| HeldBy::Nobody,
+            |_, _| HeldBy::NoSession,
         );
         match held_by.await? {
             HeldBy::Session(holder) if holder == session => Ok(()),
             HeldBy::Session(_) => Err(not_its_own(at)),
-            HeldBy::Nobody => self.check_former_holder(session, at).await,
+            HeldBy::NoSession => self.check_former_holder(session, at).await,
         }
     }
 
-    /// Refuses who did not have an attempt that is over. Attempts that nobody has had are as good as others'.
+    /// Refuses a session that did not have this attempt, which is over. An attempt that no session has had counts as
+    /// another session's.
     pub(super) async fn check_former_holder(&self, session: SessionId, at: AttemptRef) -> Result<(), EngineError> {
         let mut after = 0;
         loop {

@@ -22,8 +22,8 @@ use crate::webhooks::outbound::Message;
 pub const MESSAGE_TYPE: &str = "task.message";
 
 impl Engine {
-    /// Checks where the messages of a report go, and makes of each what is stored. One that goes nowhere is the reason to
-    /// refuse the report, unless it was recorded before.
+    /// Checks where the messages of a report go, and makes of each what is stored. A message to an unknown destination
+    /// is the reason to refuse the report, unless the report was recorded before.
     pub(crate) async fn addressed(
         &self,
         at: AttemptRef,

@@ -33,7 +33,7 @@ use interlock_core::state::{ApprovalState, RunState};
 
 /// Where a run stands after a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Standing {
+pub struct RunStatus {
     pub run: RunId,
     pub state: RunState,
     pub version: u64,
@@ -58,7 +58,7 @@ impl VotesNeeded {
     }
 }
 
-impl Standing {
+impl RunStatus {
     pub(crate) fn of(run: &Run) -> Self {
         let needs = if run.state.is_terminal() { None } else { VotesNeeded::of(run) };
         Self { run: run.id, state: run.state, version: run.version, needs }

@@ -23,7 +23,7 @@ pub struct OnceRequest {
 /// What is to be done about a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Once {
-    /// Nobody has done it: do it, then [`Engine::finish_once`].
+    /// It was not done before: do it, then [`Engine::finish_once`].
     Begin,
     /// It was done; this was the answer.
     Done(Json),

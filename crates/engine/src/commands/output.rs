@@ -1,4 +1,5 @@
-//! What steps write while they run: taken from the worker whose attempt it is, stored beside the run, told to who watches.
+//! What steps write while they run: taken from the worker whose attempt it is, stored beside the run, shown to its
+//! watchers.
 
 use interlock_core::ids::SessionId;
 use interlock_core::limits;
@@ -47,7 +48,7 @@ impl Workers {
             }
             OutputAppended::Stale { current } => {
                 self.0.0.counters.output_refused();
-                Err(Rejection::StaleAttempt { run: at.run, step: at.position, given: at.attempt, current }.into())
+                Err(Rejection::StaleAttempt { run: at.run, position: at.position, given: at.attempt, current }.into())
             }
             OutputAppended::Gap { expected } => {
                 invalid(format!("chunk {expected} of the attempt's output comes next, and is missing"))

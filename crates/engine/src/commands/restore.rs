@@ -17,7 +17,7 @@ const PAGE: usize = 200;
 
 /// A run that was parked, and what it may have done since the backup was made.
 #[derive(Debug, Clone)]
-pub struct Parked {
+pub struct ParkedRun {
     pub tenant: TenantId,
     pub run: RunId,
     pub workflow: String,
@@ -32,7 +32,7 @@ pub struct Parked {
 impl Runs {
     /// Finishes a restore: pauses every live run that has a step with side effects still before it or under way, and takes
     /// the store's mark away. May be broken off and called again; without a mark there is nothing to do.
-    pub async fn park_restored(&self) -> Result<Vec<Parked>, EngineError> {
+    pub async fn park_restored(&self) -> Result<Vec<ParkedRun>, EngineError> {
         let Some(epoch) = self.0.0.store.restoring().await? else { return Ok(Vec::new()) };
         let parked = self.park_all().await?;
         let finished = FinishRestore { epoch, now: self.0.now() };
@@ -42,7 +42,7 @@ impl Runs {
         Ok(parked)
     }
 
-    async fn park_all(&self) -> Result<Vec<Parked>, EngineError> {
+    async fn park_all(&self) -> Result<Vec<ParkedRun>, EngineError> {
         let mut parked = Vec::new();
         for tenant in self.0.0.store.tenants().await? {
             let mut after = None;
@@ -81,7 +81,7 @@ impl Runs {
         Ok(readable)
     }
 
-    async fn park(&self, run: &Run) -> Result<Parked, EngineError> {
+    async fn park(&self, run: &Run) -> Result<ParkedRun, EngineError> {
         let paused = self
             .0
             .execute(
@@ -105,7 +105,7 @@ impl Runs {
         let open = receipts.iter().map(|row| &row.receipt);
         let open = open.filter(|receipt| matches!(receipt.state, ReceiptState::Intent | ReceiptState::InDoubt));
         let spec = run.spec(run.position);
-        Ok(Parked {
+        Ok(ParkedRun {
             tenant: run.tenant,
             run: run.id,
             workflow: run.plan.workflow.clone(),

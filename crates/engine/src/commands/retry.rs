@@ -12,7 +12,7 @@ use interlock_core::run::change::Context;
 use interlock_workflow::inputs::check_secrets;
 use serde_json::Value;
 
-use crate::commands::Standing;
+use crate::commands::RunStatus;
 use crate::error::EngineError;
 use crate::parts::Runs;
 use crate::payloads::replacement;
@@ -25,7 +25,7 @@ impl Runs {
         run: RunId,
         input: Option<Json>,
         by: Context,
-    ) -> Result<Standing, EngineError> {
+    ) -> Result<RunStatus, EngineError> {
         let mut checked = None;
         if let Some(input) = input {
             let found = self.0.0.store.load_runs(&[(tenant, run)]).await?.pop().ok_or(Rejection::UnknownRun { run })?;
@@ -42,13 +42,13 @@ impl Runs {
                 |facts| {
                     let run = facts.run();
                     if checked.as_ref().is_some_and(|(position, _)| *position != run.position) {
-                        let verb = "retry with this input, which was checked for another step,";
-                        return Err(Rejection::InvalidRunState { run: run.id, state: run.state, verb }.into());
+                        let why = "it has gone on to another step than the one that this input was checked for";
+                        return Err(Rejection::InvalidRunState { run: run.id, state: run.state, why }.into());
                     }
                     let input = checked.as_ref().map(|(_, input)| input.clone());
                     Ok(ControlFlow::Continue(Command::Retry { input }))
                 },
-                |cell, _| Standing::of(cell.run.as_deref().expect("a command ran on it")),
+                |cell, _| RunStatus::of(cell.run.as_deref().expect("a command ran on it")),
             )
             .await
     }

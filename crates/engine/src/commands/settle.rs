@@ -1,5 +1,5 @@
-//! Effects that outlived their run: it was canceled while nobody knew what became of them. The run does not change any
-//! more; its receipt is settled all the same, so that a run made from it knows whether to perform the effect.
+//! Effects that outlived their run: it was canceled while they were in doubt. The run does not change any more; its
+//! receipt is settled all the same, so that a run made from it knows whether to perform the effect.
 
 use interlock_core::ids::{RunId, TenantId};
 use interlock_core::json::Json;
@@ -9,12 +9,12 @@ use interlock_core::rejection::Rejection;
 use interlock_core::run::Run;
 use interlock_core::run::receipt::Receipt;
 use interlock_core::state::ReceiptState;
-use interlock_store::{Along, AuditNote, Changed, SettleReceipt};
+use interlock_store::{AttachedWrites, AuditNote, Changed, SettleReceipt};
 
-use super::Standing;
+use super::RunStatus;
 use super::control::ResolveRequest;
 use crate::Engine;
-use crate::audit::{Happening, SETTLED};
+use crate::audit::{AuditEvent, SETTLED};
 use crate::error::EngineError;
 
 impl Engine {
@@ -33,7 +33,7 @@ impl Engine {
         // The instant of the note is the outcome's, by which the evidence of the run finds it.
         let note = self.note_of(
             tenant,
-            Happening {
+            AuditEvent {
                 kind: SETTLED,
                 initiator: "system",
                 actor: None,
@@ -43,7 +43,7 @@ impl Engine {
         );
         let note = note.map(|note| AuditNote { at: receipt.outcome_at.unwrap_or(note.at), ..note });
         let settle = SettleReceipt { tenant, run, receipt };
-        let along = Along { answer: None, notes: note.into_iter().collect() };
+        let along = AttachedWrites { answer: None, notes: note.into_iter().collect() };
         let settled = self.0.store.write_with(settle, along).await?;
         Ok(settled == Changed::Done)
     }
@@ -54,7 +54,7 @@ impl Engine {
         run: &Run,
         position: u32,
         request: &ResolveRequest,
-    ) -> Result<Standing, EngineError> {
+    ) -> Result<RunStatus, EngineError> {
         let receipts = self.0.store.receipts(run.tenant, run.id).await?;
         let open = receipts.into_iter().map(|row| row.receipt).filter(|receipt| {
             receipt.position == position && matches!(receipt.state, ReceiptState::Intent | ReceiptState::InDoubt)
@@ -70,14 +70,16 @@ impl Engine {
             let known_at = run.finished_at.unwrap_or_default() + options.session_lease + options.effect_settles_after;
             if event == ReceiptEvent::Failed && self.now() < known_at {
                 let after = known_at.since(self.now());
-                return Err(Rejection::EffectUnderWay { run: run.id, step: position, after }.into());
+                return Err(
+                    Rejection::EffectUnderWay { run: run.id, step: run.spec(position).key.clone(), after }.into()
+                );
             }
             if event == ReceiptEvent::Succeeded {
                 receipt.response.clone_from(&request.output);
             }
             settled |= self.settle(run.tenant, run.id, receipt, (event, Some(&request.reason))).await?;
         }
-        if settled { Ok(Standing::of(run)) } else { Err(Rejection::Terminal { run: run.id, state: run.state }.into()) }
+        if settled { Ok(RunStatus::of(run)) } else { Err(Rejection::Terminal { run: run.id, state: run.state }.into()) }
     }
 }
 

@@ -1,5 +1,5 @@
-//! Signals: stored first, matched after. Whoever commits last, the signal or the wait, sees the other and wakes the
-//! step; a crash in between is mended by the sweep. The run's version lets exactly one of signal and timeout win.
+//! Signals: stored first, matched after. The one that commits last, the signal or the wait, sees the other and wakes
+//! the step; a crash in between is mended by the sweep. The run's version lets exactly one of signal and timeout win.
 
 use std::collections::HashSet;
 use std::ops::ControlFlow;
@@ -13,7 +13,7 @@ use interlock_core::rejection::Rejection;
 use interlock_core::run::change::Context;
 use interlock_core::state::Initiator;
 use interlock_store::{
-    Along, FinishIdempotency, OpenWait, Refusal, SignalRow, SignalStored, StoreSignal, StoredSignal, Write,
+    AttachedWrites, FinishIdempotency, OpenWait, Refusal, SignalRow, SignalStored, StoreSignal, StoredSignal, Write,
 };
 
 use crate::error::EngineError;
@@ -21,7 +21,7 @@ use crate::parts::Signals;
 
 /// How many waits and signals of one key are looked at at once.
 const MATCH_MAX: usize = 64;
-/// How often matching looks again after somebody else was faster.
+/// How often matching looks again after another command or server was faster.
 const ROUNDS_MAX: usize = 16;
 
 /// A message from outside.
@@ -33,9 +33,9 @@ pub struct SignalRequest {
     pub payload: Json,
     /// The sender's own id: the same one again is dropped.
     pub source_id: Option<String>,
-    /// Everybody who waits for it hears it, now and as long as it is kept, each once. Else one wait uses it up.
+    /// Every wait for it gets it, now and as long as it is kept, each once. Else one wait uses it up.
     pub broadcast: bool,
-    /// It is for this run alone, whoever else waits for its type and key.
+    /// It is for this run alone, whichever other runs wait for its type and key.
     pub run: Option<RunId>,
 }
 
@@ -47,7 +47,7 @@ pub enum Signaled {
 }
 
 impl Signals {
-    /// Stores a signal durably, then wakes whoever waits for it.
+    /// Stores a signal durably, then wakes the runs that wait for it.
     pub async fn signal(&self, request: SignalRequest) -> Result<Signaled, EngineError> {
         let row = self.draft(request).await?;
         self.add(row, None).await
@@ -69,7 +69,7 @@ impl Signals {
         Ok(SignalRow { tenant, id, signal_type, key, received_at, expires_at, payload, source_id, broadcast, run })
     }
 
-    /// Stores a signal, alone or with what it starts, then wakes whoever waits for it.
+    /// Stores a signal, alone or with what it starts, then wakes the runs that wait for it.
     pub(crate) async fn store_signal<W: Write<Answer = SignalStored>>(
         &self,
         row: SignalRow,
@@ -80,7 +80,7 @@ impl Signals {
         if is_planted(Bug::SignalNotMatched) {
             self.match_signals(tenant, &signal_type, &key).await?;
         }
-        match self.0.0.store.write_with(how(row), Along { answer, notes: Vec::new() }).await? {
+        match self.0.0.store.write_with(how(row), AttachedWrites { answer, notes: Vec::new() }).await? {
             SignalStored::UnknownTenant => return Err(Rejection::UnknownTenant { tenant }.into()),
             SignalStored::Duplicate => return Ok(Signaled::Duplicate),
             SignalStored::Stored => {}
@@ -186,7 +186,7 @@ impl Signals {
             )
             .await;
         match woken {
-            // Somebody else was faster: a timeout, a cancel, another server's match. The next round looks again.
+            // Another command was faster: a timeout, a cancel, another server's match. The next round looks again.
             Err(EngineError::Rejected(_) | EngineError::Refused(Refusal::SignalConsumed)) => Ok(()),
             other => other,
         }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use interlock_core::decide::{self, Asked, Queued, Resumed, StartRequest, Undoes, Used};
+use interlock_core::decide::{self, CommandOrigin, Queued, Resumed, StartRequest, Undoes, Used};
 use interlock_core::ids::{RunId, SessionId, TenantId};
 use interlock_core::json::HashHex;
 use interlock_core::json::{Hash, Json, canonical_hash};
@@ -257,7 +257,7 @@ impl Runs {
             lineage,
             started_by: request.started_by,
         };
-        // Where a session has room and nobody is ahead, the first step is claimed in the same commit.
+        // Where a session has room and no other run is ahead, the first step is claimed in the same commit.
         let limited = plan.workflow_caps().map(|caps| LimitedWorkflow { tenant, name: caps.workflow });
         let held = limited.is_some_and(|workflow| self.0.0.dispatch.holds(&workflow, now));
         let first = plan.steps.first().filter(|_| inherited.is_empty() && !held);
@@ -286,7 +286,7 @@ impl Runs {
             let session = claimer.as_ref().map(|claimer| claimer.session);
             let (mut run, opening) = opened(claimer, queued)?;
             let opening = opening.searching(Arc::clone(&self.0.0.options.assignment));
-            let decided = decide::start(&run, opening, Asked { by: request.by.clone(), now })?;
+            let decided = decide::start(&run, opening, CommandOrigin { by: request.by.clone(), now })?;
             let change = self.0.answer_all(decided).await?;
             let refusal = match self.0.submit(change).await {
                 Ok(change) => {
@@ -405,7 +405,7 @@ pub(crate) fn check_key(key: &IdempotencyKey) -> Result<(), Rejection> {
     Ok(())
 }
 
-/// The caller's labels, with what is kept beside them under names of our own.
+/// The caller's labels, with what the engine keeps beside them under reserved names.
 fn labels(
     mut labels: BTreeMap<String, String>,
     searchable: BTreeMap<String, String>,

@@ -1,6 +1,6 @@
 //! One active run per subject: those that wait for their turn, those that are replaced, and the signal that a start
-//! becomes where the run that holds the subject is to hear of it. Whoever commits last, the run that ends or the one
-//! that joins the queue, looks after the subject; a crash in between is mended by the sweep.
+//! becomes where the run that holds the subject is to hear of it. The one that commits last, the run that ends or the
+//! one that joins the queue, passes the subject on; a crash in between is mended by the sweep.
 
 use std::ops::ControlFlow;
 
@@ -21,11 +21,11 @@ use crate::execute::Facts;
 /// The type of the signal that a start becomes with `on_conflict: signal`. Its key is the subject, its payload says
 /// what the run would have been made from.
 pub const START_SIGNAL: &str = "run.requested";
-/// How often a subject is looked at again after somebody else was faster.
+/// How often a subject is looked at again after another command or server was faster.
 const ROUNDS_MAX: usize = 16;
 
 impl Engine {
-    /// After a subject was freed, or somebody queued for it.
+    /// After a subject was freed, or a run was queued for it.
     pub(crate) fn tend_in_background(&self, tenant: TenantId, subject: String) {
         let engine = self.clone();
         self.0.tasks.spawn(async move {
@@ -35,7 +35,7 @@ impl Engine {
         });
     }
 
-    /// Cancels whoever is to make room, and starts the first who waits if nobody holds the subject.
+    /// Cancels the runs that are to make room, and starts the first waiting run if no run holds the subject.
     pub(crate) async fn tend_subject(&self, tenant: TenantId, subject: &str) -> Result<(), EngineError> {
         for _ in 0..ROUNDS_MAX {
             let line = self.0.store.subject_line(tenant, subject, limits::SUBJECT_QUEUE_MAX).await?;
@@ -46,7 +46,7 @@ impl Engine {
             let next = if is_planted(Bug::QueueOvertaken) { able.next_back() } else { able.next() };
             let Some(first) = next else { return Ok(()) };
             if line.holder.is_some() {
-                // Its end brings us here again.
+                // The end of the holder leads here again.
                 return Ok(());
             }
             if self.tenants().check_enabled(tenant).await.is_err() {
@@ -57,7 +57,7 @@ impl Engine {
             let work = async {
                 let admit = |_: &Facts<'_>| Ok(ControlFlow::Continue(Command::Admit));
                 match self.execute(tenant, first.run, Context::SYSTEM, admit, |_, _| ()).await {
-                    // Somebody else was faster: another server, a cancel, a start that came earlier.
+                    // Another command was faster: another server's, a cancel, a start that came earlier.
                     Err(EngineError::Rejected(_) | EngineError::Refused(Refusal::SubjectBusy { .. })) => Ok(()),
                     other => other.map(|()| admitted = true),
                 }
@@ -70,7 +70,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Cancels everybody who stands before the last one that wants that.
+    /// Cancels the runs before the last waiting run that was started with `cancel_previous`.
     async fn make_room(&self, tenant: TenantId, line: &SubjectLine) -> Result<(), EngineError> {
         let Some(last) = line.queue.iter().rposition(|queued| queued.cancels) else { return Ok(()) };
         let by = line.queue[last].run;

@@ -8,7 +8,7 @@ use crate::error::EngineError;
 use crate::parts::Runs;
 
 impl Runs {
-    /// The limit that does not admit a claim of the run now, over all servers. It is worked out when somebody asks: no
+    /// The limit that does not admit a claim of the run now, over all servers. It is worked out when a caller asks: no
     /// run is written to for being held back.
     pub async fn throttle(&self, run: &Run) -> Result<Option<Throttle>, EngineError> {
         let now = self.0.now();

@@ -16,11 +16,11 @@ use crate::StartWorkflow;
 use crate::commands::start::{IdempotencyKey, Started};
 use crate::error::EngineError;
 use crate::parts::Runs;
-use crate::triggers::{Kind, Occasion, Taken, given_for_ticket};
+use crate::triggers::{Kind, TriggerEvent, TriggerMatch, given_for_ticket};
 
 /// What causes such a run.
 const TRIGGER: &str = "ticket";
-/// Workflows that are named to somebody who has to choose.
+/// Workflows that are named to a caller who has to choose one.
 const CANDIDATES_MAX: usize = 100;
 
 /// A request to work on a ticket.
@@ -60,7 +60,7 @@ impl Runs {
             "workspace": request.workspace,
         });
         let fingerprint = canonical_hash(&asked).map_err(|error| invalid(error.to_string()))?;
-        // Which workflow takes a ticket may have changed since: a repeat is answered before anybody looks.
+        // Which workflow takes a ticket may have changed since: a repeat is answered before workflows are looked at.
         if let Some(IdempotencyKey { client, key }) = &request.idempotency {
             let record = self.0.0.store.idempotency(request.tenant, client, key).await?;
             if record.is_some_and(|record| record.run.is_some()) {
@@ -92,7 +92,7 @@ impl Runs {
         fields.insert("ticket_id".into(), json!(request.ticket));
         fields.insert("environment_profile".into(), json!(request.stricter.profile));
         fields.insert("validation_mode".into(), json!(request.stricter.mode));
-        let occasion = Occasion {
+        let occasion = TriggerEvent {
             kind: Kind::Ticket,
             event: request.ticket.clone(),
             payload: Value::Object(fields),
@@ -104,7 +104,7 @@ impl Runs {
                 self.0.evaluate(request.tenant, move |budget| given_for_ticket(&version, &occasion, budget)).await?;
             (name.clone(), given.map_err(invalid)?)
         } else {
-            let Taken { workflow, inputs } = self.only_taker(request, occasion).await?;
+            let TriggerMatch { workflow, inputs } = self.only_taker(request, occasion).await?;
             (workflow, Some(inputs.map_err(invalid)?))
         };
         let mut inputs: Map<String, Value> = given
@@ -116,7 +116,7 @@ impl Runs {
         Ok((workflow, Json::of(&inputs).map_err(|error| invalid(error.to_string()))?))
     }
 
-    async fn only_taker(&self, request: &StartForTicket, occasion: Occasion) -> Result<Taken, EngineError> {
+    async fn only_taker(&self, request: &StartForTicket, occasion: TriggerEvent) -> Result<TriggerMatch, EngineError> {
         let mut taken = self.0.taken_by(request.tenant, occasion).await?;
         if taken.len() == 1
             && let Some(one) = taken.pop()

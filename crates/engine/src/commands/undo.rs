@@ -13,7 +13,7 @@ use crate::commands::start::{Continued, Earlier, IdempotencyKey, Started};
 use crate::error::EngineError;
 use crate::parts::Runs;
 
-/// What somebody wants undone of a run that has ended.
+/// A request to undo a run that has ended.
 #[derive(Debug, Clone)]
 pub struct UndoRequest {
     pub run: RunId,
@@ -24,8 +24,8 @@ pub struct UndoRequest {
 }
 
 impl Runs {
-    /// The run as it stands, for whoever wants to undo it: the newest that undoes it, where there is one. Where a retry or a
-    /// restart has gone on from it, its effects are that run's.
+    /// The run that a request to undo this one is about: the newest run that undoes it, where there is one, else the
+    /// run itself. Where a retry or a restart has gone on from it, its effects are that run's.
     pub async fn to_undo(&self, tenant: TenantId, run: RunId) -> Result<Run, EngineError> {
         let load = async |run| -> Result<Run, EngineError> {
             Ok(self.0.0.store.load_runs(&[(tenant, run)]).await?.pop().ok_or(Rejection::UnknownRun { run })?)
@@ -73,7 +73,7 @@ impl Runs {
         self.start_from(id, request, Earlier { undoes, ..resumed.into() }).await
     }
 
-    /// An effect of which nobody knows whether it happened, a late one included, is neither undone nor undone again.
+    /// An effect in doubt, a late one included, is neither undone nor undone again.
     async fn check_open_effects(&self, old: &Run) -> Result<(), EngineError> {
         let receipts = self.0.0.store.receipts(old.tenant, old.id).await?.into_iter().map(|row| row.receipt);
         let forward = old.forward_len() as u32;

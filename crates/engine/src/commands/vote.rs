@@ -11,7 +11,7 @@ use interlock_core::run::change::Context;
 use interlock_core::run::{Phase, Run};
 use interlock_core::state::Initiator;
 
-use crate::commands::Standing;
+use crate::commands::RunStatus;
 use crate::error::EngineError;
 use crate::parts::Runs;
 
@@ -31,7 +31,7 @@ impl Runs {
         Ok(version.and_then(|version| version.created_by))
     }
 
-    pub async fn vote(&self, tenant: TenantId, run: RunId, request: VoteRequest) -> Result<Standing, EngineError> {
+    pub async fn vote(&self, tenant: TenantId, run: RunId, request: VoteRequest) -> Result<RunStatus, EngineError> {
         self.vote_by(tenant, run, request, None).await
     }
 
@@ -42,7 +42,7 @@ impl Runs {
         run: RunId,
         request: VoteRequest,
         metadata: Option<Json>,
-    ) -> Result<Standing, EngineError> {
+    ) -> Result<RunStatus, EngineError> {
         let VoteRequest { approval, voter, approve, notes } = request;
         let by = Context { metadata, ..Context::of(Initiator::Approval, voter.person.clone()) };
         self.0
@@ -65,7 +65,7 @@ impl Runs {
                     let (voter, notes) = (voter.clone(), notes.clone());
                     Ok(ControlFlow::Continue(Command::Vote { position: run.position, voter, approve, notes }))
                 },
-                |cell, _| Standing::of(cell.run.as_deref().expect("a command ran on it")),
+                |cell, _| RunStatus::of(cell.run.as_deref().expect("a command ran on it")),
             )
             .await
     }

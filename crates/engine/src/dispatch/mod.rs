@@ -60,14 +60,14 @@ use interlock_core::ids::{RunId, SessionId, TenantId};
 use interlock_core::plan::StepSpec;
 use interlock_core::planted::{Bug, is_planted};
 use interlock_core::run::Run;
-use interlock_core::tenant::caps::Held;
+use interlock_core::tenant::caps::ReachedCap;
 use interlock_core::time::Timestamp;
 use interlock_core::work::offer::RunOffer;
 use interlock_core::work::{Assignment, AttemptRef, Claimer};
 use tokio::sync::Notify;
 
 use self::need::{Mismatch, Need};
-use self::offers::{Asked, Offers};
+use self::offers::{Offers, PlaceRequest};
 use self::pending::PendingDeliveries;
 use self::poll::TriedClaim;
 pub use self::ready::Pressure;
@@ -261,7 +261,7 @@ impl Dispatch {
     }
 
     /// The limits of a workflow do not admit the claim: it waits apart, so that others do not wait for it.
-    fn held(&self, tried: &TriedClaim, pass: Pass, held: Held, now: Timestamp) {
+    fn held(&self, tried: &TriedClaim, pass: Pass, held: ReachedCap, now: Timestamp) {
         let TriedClaim { workflow, key, candidate } = tried;
         let mut state = self.state();
         if state.limits.refused(workflow, pass, held, (key, *candidate), now) {
@@ -310,7 +310,7 @@ impl Dispatch {
             let freed = state.limits.lift(now);
             state.put_back(freed);
         }
-        // Throttles that ended open their groups: whoever waits should look again.
+        // Throttles that ended open their groups: waiting polls look again.
         self.work.notify_waiters();
     }
 
@@ -327,7 +327,7 @@ impl Dispatch {
         let over = shares.is_over(tenant, now);
         // Those over their share leave places that this one may take, unless it is over its own.
         let ahead = ready.ahead_of(spec, tenant, now, |other| over || !shares.is_over(other, now))?;
-        let (session, skills) = offers.take(spec, tenant, Asked { ahead, over, now })?;
+        let (session, skills) = offers.take(spec, tenant, PlaceRequest { ahead, over, now })?;
         shares.took(tenant, ready.weight(tenant), now);
         Some((Reserved { dispatch: self, session, places: 1 }, Claimer { session, skills }))
     }
@@ -361,7 +361,7 @@ impl Dispatch {
         }
     }
 
-    /// Sessions that were held back may take work again: whoever polls looks once more.
+    /// Sessions that were held back may take work again: waiting polls look once more.
     pub(crate) fn let_in(&self) {
         self.rescan.notify_one();
         self.work.notify_waiters();

@@ -14,7 +14,7 @@ use super::session::SessionInfo;
 
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Need {
-    /// The scan has found the run, and nobody has looked at its step yet.
+    /// The scan has found the run, and its step has not been looked at yet.
     Unknown,
     Task(Arc<str>),
     /// A task that has named effects: only a worker that names them too knows which have happened.

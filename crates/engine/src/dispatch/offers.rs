@@ -37,7 +37,7 @@ struct Offer {
 }
 
 /// How a start asks for a place.
-pub struct Asked {
+pub struct PlaceRequest {
     /// How many places others will take.
     pub ahead: usize,
     /// The tenant is over its share.
@@ -92,8 +92,8 @@ impl Offers {
 
     /// Takes a place for this step of this tenant, if there are more than others will take: of a session whose poll waits
     /// rather than of one that was just answered, and then of the one that has the most room.
-    pub fn take(&mut self, spec: &StepSpec, tenant: TenantId, asked: Asked) -> Option<(SessionId, Arc<Skills>)> {
-        let Asked { ahead, over, now } = asked;
+    pub fn take(&mut self, spec: &StepSpec, tenant: TenantId, asked: PlaceRequest) -> Option<(SessionId, Arc<Skills>)> {
+        let PlaceRequest { ahead, over, now } = asked;
         let room_of = |offer: &Offer| if offer.fits(spec, tenant, now) { offer.room_for(over) } else { 0 };
         let with_room = self.offers.iter().map(|(session, offer)| (room_of(offer), offer.until.is_none(), *session));
         let with_room: Vec<_> = with_room.filter(|(room, ..)| *room > 0).collect();
@@ -145,9 +145,9 @@ mod tests {
 
     const TENANT: TenantId = TenantId(Uuid::from_u128(1));
     const NOW: Timestamp = Timestamp(1_000);
-    const AT_ONCE: Asked = Asked { ahead: 0, over: false, now: NOW };
+    const AT_ONCE: PlaceRequest = PlaceRequest { ahead: 0, over: false, now: NOW };
 
-    fn take(offers: &mut Offers, queue: &str, tenant: TenantId, asked: Asked) -> Option<SessionId> {
+    fn take(offers: &mut Offers, queue: &str, tenant: TenantId, asked: PlaceRequest) -> Option<SessionId> {
         let spec = StepSpec { queue: queue.into(), ..StepSpec::task("a", "work") };
         offers.take(&spec, tenant, asked).map(|(session, _)| session)
     }
@@ -208,8 +208,10 @@ mod tests {
         let mut offers = offering(5);
         offers.answered(session(1), 1, NOW);
         offers.ended(session(1), 1);
-        assert!(take(&mut offers, "q", TENANT, Asked { now: NOW + Millis(OFFER_KEPT.0 - 1), ..AT_ONCE }).is_some());
-        assert_eq!(take(&mut offers, "q", TENANT, Asked { now: NOW + OFFER_KEPT, ..AT_ONCE }), None);
+        assert!(
+            take(&mut offers, "q", TENANT, PlaceRequest { now: NOW + Millis(OFFER_KEPT.0 - 1), ..AT_ONCE }).is_some()
+        );
+        assert_eq!(take(&mut offers, "q", TENANT, PlaceRequest { now: NOW + OFFER_KEPT, ..AT_ONCE }), None);
         offers.make(session(2), 2, &SessionInfo::new(None, vec!["q".into()], 1, false), 1, 0);
         assert_eq!(
             take(&mut offers, "q", TENANT, AT_ONCE),
@@ -233,16 +235,16 @@ mod tests {
     #[test]
     fn what_others_will_take_is_not_given() {
         let mut offers = offering(2);
-        assert_eq!(take(&mut offers, "q", TENANT, Asked { ahead: 2, ..AT_ONCE }), None);
-        assert!(take(&mut offers, "q", TENANT, Asked { ahead: 1, ..AT_ONCE }).is_some());
-        assert_eq!(take(&mut offers, "q", TENANT, Asked { ahead: 1, ..AT_ONCE }), None);
+        assert_eq!(take(&mut offers, "q", TENANT, PlaceRequest { ahead: 2, ..AT_ONCE }), None);
+        assert!(take(&mut offers, "q", TENANT, PlaceRequest { ahead: 1, ..AT_ONCE }).is_some());
+        assert_eq!(take(&mut offers, "q", TENANT, PlaceRequest { ahead: 1, ..AT_ONCE }), None);
     }
 
     #[test]
     fn who_is_over_its_share_leaves_the_last_places() {
         let mut offers = Offers::default();
         offers.make(session(1), 1, &SessionInfo::new(None, vec!["q".into()], 32, false), 3, 0);
-        let mut given = |over| take(&mut offers, "q", TENANT, Asked { over, ..AT_ONCE });
+        let mut given = |over| take(&mut offers, "q", TENANT, PlaceRequest { over, ..AT_ONCE });
         assert_eq!(given(true), Some(session(1)));
         assert_eq!(given(true), None);
         assert_eq!(given(false), Some(session(1)));

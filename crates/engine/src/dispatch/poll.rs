@@ -36,7 +36,7 @@ use super::{Dispatch, Reserved};
 use crate::cells::Streak;
 use crate::error::EngineError;
 use crate::parts::Workers;
-use crate::policy::{Foregone, NotJudged};
+use crate::policy::{KnownRuling, NotJudged};
 
 /// How many steps one poll claims at most.
 const CLAIM_BATCH_MAX: usize = 256;
@@ -74,7 +74,7 @@ impl Dispatch {
     ) -> (Vec<(Timestamp, Assignment)>, Vec<Candidate>) {
         let (session, poll) = (polling.session, polling.poll);
         let mut state = self.state();
-        let deliveries = state.pending.take(session, max);
+        let deliveries = state.pending.take(session, if is_planted(Bug::PollIgnoresMax) { usize::MAX } else { max });
         if !deliveries.is_empty() {
             return (deliveries, Vec::new());
         }
@@ -194,7 +194,7 @@ impl Workers {
         let dispatch = &self.0.0.dispatch;
         let mut limited: Option<(TriedClaim, Pass)> = None;
         let mut mismatch: Option<Mismatch> = None;
-        let mut judge: Option<Foregone> = None;
+        let mut judge: Option<KnownRuling> = None;
         let mut unjudged: Option<Box<NotJudged>> = None;
         let claimed = loop {
             let claimed = self
@@ -226,7 +226,8 @@ impl Workers {
                             let worker = info.worker.clone();
                             return Ok(ControlFlow::Continue(Command::OfferRun { session, worker }));
                         }
-                        // The claim is the effect, as far as anybody will ever know: it needs leave as one does.
+                        // The worker may never report the effect that it performs, so the claim counts as the effect:
+                        // it needs leave as one does.
                         if let Some(action) = claimed_action(&info.skills, run)
                             && judge.as_ref().is_none_or(|judge| !judge.is_for(&action, run))
                         {
@@ -238,7 +239,7 @@ impl Workers {
                         }
                         if let Some(workflow) = LimitedWorkflow::of(run) {
                             let now = self.0.now();
-                            // The leave is for somebody who can use it.
+                            // The pass is for a run that can use it.
                             if !run.is_claimable(now) {
                                 dispatch.let_another_try(&workflow);
                                 return Err(Rejection::NotClaimable { run: run.id, control: run.control }.into());
@@ -264,7 +265,7 @@ impl Workers {
                 Some(unjudged) => {
                     let NotJudged { action, run } = *unjudged;
                     let spec = run.spec(run.position);
-                    // Who asks before the effect is judged with it; of others this is the last word.
+                    // A worker that asks before its effect is judged then; for the others this is the last decision.
                     let worker = (!asks_before(&info.skills, spec)).then_some(&*info.skills);
                     judge = Some(self.0.judge_with(action, spec, &run, worker).await);
                 }
@@ -318,7 +319,7 @@ impl Workers {
         session: SessionId,
         skills: &Skills,
         run: &Run,
-        judge: Option<&Foregone>,
+        judge: Option<&KnownRuling>,
     ) -> Result<Command, EngineError> {
         let (step, spec) = (run.current(), run.spec(run.position));
         let now = self.0.now();
@@ -374,7 +375,7 @@ impl Workers {
 
 /// What is to be judged once more before a step is handed out: rules that came into force since it became ready are heard
 /// before it goes, and what people have agreed to may have lapsed. Only a step whose one effect is judged when its worker asks
-/// for leave waits until then; of a task nobody knows whether it will ask.
+/// for leave waits until then; of a task it is not known whether it will ask.
 fn claimed_action(skills: &Skills, run: &Run) -> Option<Action> {
     let spec = run.spec(run.position);
     let is_agreed = run.notes.agreed.iter().any(|agreed| agreed.step == run.position);

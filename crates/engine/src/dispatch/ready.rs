@@ -3,7 +3,7 @@
 //! scan of the store. A claim is decided by the store's guard, so a wrong hint costs one refusal.
 //!
 //! Inside a group runs are kept apart by what their step asks of a worker ([`Need`]): a session takes from those that it
-//! can do, in the order of all of them, and those that no session here can do stand in nobody's way.
+//! can do, in the order of all of them, and those that no session here can do delay no others.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 
@@ -178,8 +178,8 @@ impl ReadyRuns {
         }
     }
 
-    /// What the scan has seen: which needs nobody here can meet, and of those, which runs are still there. `found` has
-    /// the runs of the groups that were read to their end.
+    /// What the scan has seen: which needs no session here can meet, and of those, which runs are still there. `found`
+    /// has the runs of the groups that were read to their end.
     pub fn compare(&mut self, found: &HashMap<GroupKey, HashSet<RunId>>, is_served: impl Fn(&GroupKey, &Need) -> bool) {
         for (key, group) in &mut self.groups {
             for (need, waiting) in &mut group.waiting {
@@ -253,8 +253,8 @@ impl ReadyRuns {
     }
 
     /// How many of this queue come before a run that this tenant is about to add; none where runs of its own wait,
-    /// which it must not overtake. A tenant that has none waiting gets its turn once everybody else has had theirs, of
-    /// those that count.
+    /// which it must not overtake. A tenant that has none waiting gets its turn once every other tenant has had its
+    /// own, of those that count.
     pub fn ahead_of(
         &self,
         spec: &StepSpec,
@@ -297,7 +297,7 @@ impl ReadyRuns {
         }
     }
 
-    /// A claim of the tenant has ended, so another one fits. Answers whether somebody was waiting for that.
+    /// A claim of the tenant has ended, so another one fits. Answers whether a run was waiting for that.
     pub fn released(&mut self, tenant: TenantId) -> bool {
         let mut waited = false;
         for (key, group) in &mut self.groups {
@@ -317,7 +317,7 @@ impl ReadyRuns {
         }
     }
 
-    /// The earliest end of a throttle, so that somebody looks again then.
+    /// The earliest end of a throttle: its group is looked at again then.
     pub fn next_unthrottled(&self) -> Option<Timestamp> {
         self.groups.values().filter_map(|group| group.throttled_until).min()
     }
@@ -555,7 +555,10 @@ mod tests {
             ready.wait_behind(one, &session(None, &["q"], 1), Timestamp(1)),
             "its next claim waits for the end of this one"
         );
-        assert!(!ready.wait_behind(two, &session(None, &["q"], 1), Timestamp(1)), "another tenant's end helps nobody");
+        assert!(
+            !ready.wait_behind(two, &session(None, &["q"], 1), Timestamp(1)),
+            "the end of another tenant's claim does not help"
+        );
         assert!(!ready.wait_behind(one, &session(None, &["other"], 1), Timestamp(1)));
     }
 
@@ -599,7 +602,7 @@ mod tests {
         }
         ready.push(key(1), candidate(5), Need::Unknown);
         assert_eq!(take_with(&mut ready, "b", 2), [2, 4]);
-        assert_eq!(take_with(&mut ready, "b", 9), [5], "nobody knows yet what it needs");
+        assert_eq!(take_with(&mut ready, "b", 9), [5], "what it needs is not known yet");
         ready.mismatched(key(1), candidate(5), Need::of(&step("a")), "flow");
         assert!(take_with(&mut ready, "b", 9).is_empty());
         assert!(!ready.push(key(1), candidate(5), Need::Unknown), "the scan finds it again, and it is known");

@@ -1,5 +1,5 @@
-//! Who takes how much. A session that serves many tenants keeps a few of its places for those that take less than their
-//! share: somebody who asks seldom finds one free then, however much the others ask for.
+//! Shares of the workers, per tenant. A session that serves many tenants keeps a few of its places for those that take
+//! less than their share: a quiet tenant finds one free then, however much the others ask for.
 //!
 //! Places taken are counted over the last window or two. Where only one tenant takes any, nothing is kept from it.
 

@@ -2,24 +2,25 @@
 //! here, so that nothing behind it waits; it comes back when a claim of the workflow ends, or when its time has come.
 //!
 //! Like the ready runs this is a bounded hint: the store decides on every claim, and what does not fit is found by the
-//! scan. A hold always has an end at which one run tries again, so a release that nobody told of costs time only.
+//! scan. A hold always has an end at which one run tries again, so a release that this server was not told of costs
+//! time only.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use interlock_core::ids::{RunId, TenantId};
 use interlock_core::run::Run;
-use interlock_core::tenant::caps::Held;
+use interlock_core::tenant::caps::ReachedCap;
 use interlock_core::time::{Millis, Timestamp};
 
 use super::ready::{Candidate, GROUP_READY_MAX, GroupKey, Rank};
 
-/// How long a workflow at its limit is left alone, unless somebody tells of a claim that ended.
+/// How long a workflow at its limit is left alone, unless a claim of it is known to have ended.
 const HOLD_PAUSE: Millis = Millis::from_secs(1);
 /// The same while other servers commit something: it may be the end of a claim.
 const NUDGED_PAUSE: Millis = Millis(200);
 /// Workflows that are remembered; past this many, those that are not at a limit are forgotten.
 const WORKFLOWS_MAX: usize = 10_000;
-/// How many runs come back for each one that found room after a pause, when nobody knows how much room there is.
+/// How many runs come back for each one that found room after a pause, when it is not known how much room there is.
 const PROBES: u32 = 2;
 
 /// A workflow with limits of its own.
@@ -130,15 +131,15 @@ impl WorkflowLimits {
         &mut self,
         of: &LimitedWorkflow,
         pass: Pass,
-        held: Held,
+        held: ReachedCap,
         (key, candidate): (&GroupKey, Candidate),
         now: Timestamp,
     ) -> bool {
         let workflow = self.workflow(of);
         let (until, by_rate) = match held {
-            Held::Concurrency { .. } if workflow.releases != pass.releases => return false,
-            Held::Concurrency { .. } => (now + HOLD_PAUSE, false),
-            Held::Rate { until, .. } => (until.max(now + Millis(1)), true),
+            ReachedCap::Concurrency { .. } if workflow.releases != pass.releases => return false,
+            ReachedCap::Concurrency { .. } => (now + HOLD_PAUSE, false),
+            ReachedCap::Rate { until, .. } => (until.max(now + Millis(1)), true),
         };
         workflow.hold = Some(Hold { until, since: now, by_rate, passes: 0, probing: false });
         self.park(of, key, candidate);
@@ -169,7 +170,7 @@ impl WorkflowLimits {
         self.unused(&of)
     }
 
-    /// Room that somebody was given and could not use: another one may.
+    /// Room that a run was given and could not use: another run may.
     pub fn unused(&mut self, of: &LimitedWorkflow) -> Freed {
         let hold = self.workflows.get_mut(of).and_then(|workflow| workflow.hold.as_mut());
         let Some(hold) = hold.filter(|hold| !hold.by_rate) else { return Freed::new() };
@@ -177,7 +178,7 @@ impl WorkflowLimits {
         self.free(of, 1)
     }
 
-    /// Somebody whom room was meant for is not there any more: it is the next one's.
+    /// The run that room was meant for is gone: the next run gets it.
     pub fn another(&mut self, of: &LimitedWorkflow) -> Freed {
         let hold = self.workflows.get(of).and_then(|workflow| workflow.hold.as_ref());
         if hold.is_some_and(|hold| hold.passes > 0) { self.free(of, 1) } else { Freed::new() }
@@ -274,7 +275,7 @@ mod tests {
     use uuid::Uuid;
 
     const TENANT: TenantId = TenantId(Uuid::from_u128(1));
-    const FULL: Held = Held::Concurrency { max: 1 };
+    const FULL: ReachedCap = ReachedCap::Concurrency { max: 1 };
 
     fn flow() -> LimitedWorkflow {
         LimitedWorkflow { tenant: TENANT, name: "flow".into() }
@@ -317,7 +318,7 @@ mod tests {
         // Its run is gone: the next one may use it.
         assert_eq!(numbers(&holds.another(&flow())), [3]);
         assert!(holds.pass(&flow(), &key("q"), candidate(3), Timestamp(1)).is_some());
-        assert!(holds.another(&flow()).is_empty(), "nobody is let through for nothing");
+        assert!(holds.another(&flow()).is_empty(), "no run is let through without room");
     }
 
     #[test]
@@ -354,7 +355,7 @@ mod tests {
         assert_eq!(holds.next_lift(), Some(Timestamp(200)));
         let mut rated = WorkflowLimits::default();
         let pass = rated.pass(&flow(), &key("q"), candidate(1), Timestamp(0)).unwrap();
-        let rate = Held::Rate { max: 1, until: Timestamp(30_000) };
+        let rate = ReachedCap::Rate { max: 1, until: Timestamp(30_000) };
         assert!(rated.refused(&flow(), pass, rate, (&key("q"), candidate(1)), Timestamp(0)));
         rated.nudge(Timestamp(500));
         assert!(rated.released(TENANT, "flow").is_empty());
@@ -374,7 +375,7 @@ mod tests {
         let mut holds = held(1);
         assert!(holds.holds(&flow(), Timestamp(1)));
         holds.released(TENANT, "flow");
-        assert!(!holds.holds(&flow(), Timestamp(1)), "there is room for whoever comes");
+        assert!(!holds.holds(&flow(), Timestamp(1)), "there is room for the next run");
         assert!(holds.lift(Timestamp(1_000)).is_empty());
         assert!(!holds.holds(&flow(), Timestamp(1_000)) && holds.next_lift().is_none());
     }

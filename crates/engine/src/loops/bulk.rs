@@ -26,7 +26,8 @@ const JOBS_MAX: usize = 16;
 /// Runs that are acted on at once; their progress is one commit.
 const BATCH: usize = 32;
 const EVENTS_PAGE: usize = 500;
-/// Whom the keys of runs that a job makes belong to. No client can have this name: it has a dot.
+/// The client that the idempotency keys of a job's new runs belong to. No other client can have this name: it has a
+/// dot.
 const CLIENT: &str = "interlock.bulk";
 
 pub(crate) async fn run(engine: Engine) {
@@ -124,7 +125,7 @@ async fn act(
     };
     match acted.await {
         Ok(()) => Ok(None),
-        // Somebody else has canceled it: that is what was wanted.
+        // It was canceled meanwhile: that is what was wanted.
         Err(EngineError::Rejected(Rejection::Terminal { state: RunState::Canceled, .. }))
             if job.action == BulkAction::Cancel =>
         {

@@ -32,7 +32,7 @@ pub(crate) async fn at_start(store: &Store, options: &EngineOptions) -> Result<(
     Ok(())
 }
 
-/// How far the database's clock is ahead of ours; `None` where the store has no clock of its own.
+/// How far the database's clock is ahead of this server's; `None` where the store has no clock of its own.
 async fn difference(store: &Store, options: &EngineOptions) -> Result<Option<i64>, ReadError> {
     let mut quickest: Option<(i64, i64)> = None;
     for _ in 0..MEASUREMENTS {

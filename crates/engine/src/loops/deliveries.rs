@@ -1,4 +1,4 @@
-//! Takes over deliveries that nobody has finished: their server died, or starting their runs failed for a while.
+//! Takes over deliveries that were not finished: their server died, or starting their runs failed for a while.
 
 use std::time::Duration;
 

@@ -1,4 +1,5 @@
-//! Takes approvals that nobody decides up their ladder: a reminder, a second channel, a page. No rung decides anything.
+//! Escalates approvals that no person has decided, rung by rung: a reminder, a second channel, a page. No rung decides
+//! anything.
 
 use std::time::Duration;
 

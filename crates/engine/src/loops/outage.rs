@@ -21,7 +21,7 @@ pub struct Outages {
 
 struct Failing {
     since: Timestamp,
-    /// The store is away, for everybody.
+    /// The store is away, for all loops.
     outage: bool,
 }
 
@@ -67,7 +67,7 @@ impl Engine {
             Ok(brought) => {
                 if let News::Over { since, outage } = self.0.outages.worked(work) {
                     let for_ms = self.now().since(since).0;
-                    // As loud as its beginning, so that whoever reads of one reads of both.
+                    // At the same level as its beginning, so that a log that has one has both.
                     if outage {
                         tracing::warn!(for_ms, "the store answers again, and all loops go on");
                     } else {

@@ -1,8 +1,8 @@
 //! The outbox relay: at least once, in order per run and destination, with backoff, and a dead letter at the end.
 //!
 //! Messages are under way side by side: a few to each destination, and a share for each tenant, so that a receiver that
-//! is slow or dead holds up its own messages and nobody else's. Destinations take turns. What waits is read destination
-//! by destination, so that a long backlog of one does not hide the others.
+//! is slow or dead holds up its own messages and no others. Destinations take turns. What waits is read destination by
+//! destination, so that a long backlog of one does not hide the others.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::Bound;
@@ -21,7 +21,7 @@ use crate::Engine;
 use crate::deliver::DeliverError;
 use crate::error::EngineError;
 use crate::slack;
-use crate::webhooks::deliver::{self, Tried};
+use crate::webhooks::deliver::{self, DeliveryTry};
 
 /// Messages that are under way at once, of all tenants, of one tenant, and to one destination.
 const SENDS_MAX: usize = 256;
@@ -62,7 +62,7 @@ pub(crate) async fn run(engine: Engine) {
 }
 
 /// A send that panics ends the relay, which is begun anew.
-fn of_task(ended: Result<Ended, JoinError>) -> Ended {
+fn of_task(ended: Result<FinishedSend, JoinError>) -> FinishedSend {
     match ended {
         Ok(ended) => ended,
         Err(error) => std::panic::resume_unwind(error.into_panic()),
@@ -73,7 +73,7 @@ fn of_task(ended: Result<Ended, JoinError>) -> Ended {
 type DestinationKey = (TenantId, String);
 
 /// A message that was under way.
-struct Ended {
+struct FinishedSend {
     key: DestinationKey,
     id: OutboxId,
     result: Result<(), EngineError>,
@@ -83,7 +83,7 @@ struct Ended {
 struct Relay {
     /// Tasks, which go on while the relay reads from the store. Futures that only the relay polls would keep their
     /// reading connections meanwhile, and the relay could wait for one of these for ever.
-    under_way: JoinSet<Ended>,
+    under_way: JoinSet<FinishedSend>,
     /// What is being sent, so that no second look begins it again.
     sending: BTreeSet<OutboxId>,
     destinations: BTreeMap<DestinationKey, DestinationQueue>,
@@ -160,7 +160,7 @@ impl Relay {
             self.under_way.spawn(async move {
                 let id = message.id;
                 let sent = engine.one_of_many(message.tenant, id, send(&engine, &message)).await;
-                Ended { key, id, result: sent.map(drop) }
+                FinishedSend { key, id, result: sent.map(drop) }
             });
         }
     }
@@ -178,8 +178,8 @@ impl Relay {
     }
 
     /// Makes room again, and reads what comes behind the message at its destination.
-    async fn ended(&mut self, engine: &Engine, ended: Ended) -> Result<(), EngineError> {
-        let Ended { key, id, result } = ended;
+    async fn ended(&mut self, engine: &Engine, ended: FinishedSend) -> Result<(), EngineError> {
+        let FinishedSend { key, id, result } = ended;
         self.sending.remove(&id);
         if let Some(sends) = self.of_tenant.get_mut(&key.0) {
             *sends -= 1;
@@ -237,16 +237,16 @@ async fn send(engine: &Engine, message: &OutboxMessage) -> Result<(), EngineErro
 }
 
 /// What became of a try at a destination that has its own waits between tries. A sender has such a message to itself.
-async fn record(engine: &Engine, message: &OutboxMessage, tried: Tried) -> Result<(), EngineError> {
+async fn record(engine: &Engine, message: &OutboxMessage, tried: DeliveryTry) -> Result<(), EngineError> {
     let (tenant, id) = (message.tenant, message.id);
     let (error, retry) = match tried {
-        Tried::Held => return Ok(()),
-        Tried::Delivered => {
+        DeliveryTry::Held => return Ok(()),
+        DeliveryTry::Delivered => {
             engine.0.store.write(OutboxDelivered { tenant, id, at: engine.now() }).await?;
             return Ok(());
         }
-        Tried::Later { error, at } => (error, OutboxRetry::At(at)),
-        Tried::Never { error } => (error, OutboxRetry::Dead(engine.now())),
+        DeliveryTry::Later { error, at } => (error, OutboxRetry::At(at)),
+        DeliveryTry::Never { error } => (error, OutboxRetry::Dead(engine.now())),
     };
     engine.0.store.write(OutboxFailed { tenant, id, error, retry }).await?;
     Ok(())

@@ -10,7 +10,7 @@ use interlock_store::{Claimed, ExpireSessions};
 
 use crate::Engine;
 use crate::error::EngineError;
-use crate::set_aside::Worked;
+use crate::set_aside::ItemOutcome;
 
 const REAP_BATCH_MAX: usize = 256;
 
@@ -33,7 +33,7 @@ pub(crate) async fn run(engine: Engine) {
         last = now;
         engine.workers().forget_silent_sessions();
         if engine.noted("reaper", reap(&engine, now, patient_until).await).is_none() {
-            // Workers could not renew either: everybody gets one more lease.
+            // Workers could not renew either: every session gets one more lease.
             patient_until = engine.now() + lease;
         }
     }
@@ -63,7 +63,7 @@ async fn reap(engine: &Engine, now: Timestamp, patient_until: Timestamp) -> Resu
             tracing::info!(event = "orphan_detected", %run, step, attempt, "the worker of a step is lost");
             let expired = |position, attempt| Command::LeaseExpired { position, attempt };
             let worked = engine.one_of_many(tenant, run, engine.give_up(&claim, expired)).await?;
-            reaped += usize::from(worked == Worked::Done);
+            reaped += usize::from(worked == ItemOutcome::Done);
         }
         if !full || reaped == 0 {
             break;

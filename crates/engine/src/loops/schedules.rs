@@ -8,7 +8,7 @@ use tokio::sync::Notify;
 use crate::Engine;
 use crate::error::EngineError;
 use crate::schedules::{fire, follow};
-use crate::set_aside::Worked;
+use crate::set_aside::ItemOutcome;
 
 const DUE_BATCH_MAX: usize = 64;
 const LOOK_EVERY: Duration = Duration::from_secs(5);
@@ -46,7 +46,7 @@ async fn fire_due(engine: &Engine) -> Result<Duration, EngineError> {
     let fired = due.into_iter().map(|row| engine.one_of_many(row.tenant, row.id, fire::fire(engine, row)));
     let mut fires = 0;
     for worked in futures::future::join_all(fired).await {
-        fires += usize::from(worked? == Worked::Done);
+        fires += usize::from(worked? == ItemOutcome::Done);
     }
     if full && fires > 0 {
         return Ok(Duration::ZERO);

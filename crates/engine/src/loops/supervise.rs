@@ -100,7 +100,7 @@ mod tests {
         let begun = tokio::time::Instant::now();
         loops
             .supervise("timers", &stopping, || async {
-                assert!(starts.fetch_add(1, Ordering::Relaxed) >= 3, "a row that nobody thought of");
+                assert!(starts.fetch_add(1, Ordering::Relaxed) >= 3, "a panic on a row");
             })
             .await;
         assert_eq!(starts.load(Ordering::Relaxed), 4);

@@ -1,4 +1,5 @@
-//! The sweep that mends what a crash left undone: signals that no wait was paired with, subjects that nobody passed on.
+//! The sweep that mends what a crash left undone: signals that no wait was paired with, subjects that were not passed
+//! on to the next run.
 
 use std::time::Duration;
 

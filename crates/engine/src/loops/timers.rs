@@ -13,7 +13,7 @@ use tokio::sync::Notify;
 
 use crate::Engine;
 use crate::error::EngineError;
-use crate::set_aside::Worked;
+use crate::set_aside::ItemOutcome;
 
 const DUE_BATCH_MAX: usize = 256;
 /// How long the loop sleeps at most: other servers' timers are found by then at the latest.
@@ -68,7 +68,7 @@ async fn fire(engine: &Engine) -> Result<Duration, EngineError> {
         let (mut fires, mut failure) = (0, None);
         for result in futures::future::join_all(fired).await {
             match result {
-                Ok(worked) => fires += usize::from(worked == Worked::Done),
+                Ok(worked) => fires += usize::from(worked == ItemOutcome::Done),
                 Err(error) => failure = Some(error),
             }
         }

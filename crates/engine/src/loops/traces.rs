@@ -154,7 +154,7 @@ impl Sender<'_> {
         None
     }
 
-    async fn post(&self, count: usize) -> Result<(), Unsent> {
+    async fn post(&self, count: usize) -> Result<(), ExportFailure> {
         let options = &self.traces.options;
         let body = otlp::request(&self.traces.instance, &self.spans[..count]);
         let mut call = Call::post(options.endpoint.url.clone(), body);
@@ -165,9 +165,9 @@ impl Sender<'_> {
             Ok(answer) if answer.status.is_success() => Ok(()),
             Ok(answer) => {
                 let again = [429, 502, 503, 504].contains(&answer.status.as_u16());
-                Err(Unsent { what: format!("it answers {}", answer.status), for_good: !again })
+                Err(ExportFailure { what: format!("it answers {}", answer.status), for_good: !again })
             }
-            Err(error) => Err(Unsent { what: error.to_string(), for_good: !error.is_transient() }),
+            Err(error) => Err(ExportFailure { what: error.to_string(), for_good: !error.is_transient() }),
         }
     }
 
@@ -187,7 +187,7 @@ impl Sender<'_> {
 }
 
 /// Why a collector has not taken spans.
-struct Unsent {
+struct ExportFailure {
     what: String,
     /// The same spans would be refused again.
     for_good: bool,

@@ -54,7 +54,7 @@ impl Payloads {
 
 impl Engine {
     /// Assignments with their payloads in place. A step whose payload cannot be had fails with that, or is tried again
-    /// later where the payload store only does not answer; nobody is handed a reference instead.
+    /// later where the payload store only does not answer; no worker is handed a reference instead.
     pub(crate) async fn with_payloads(&self, session: SessionId, assignments: Vec<Assignment>) -> Vec<Assignment> {
         let Some(payloads) = self.payloads() else { return assignments };
         let mut ready = Vec::with_capacity(assignments.len());
@@ -89,7 +89,8 @@ impl Engine {
         }
     }
 
-    /// A payload as it was sent. One that is lost stays a reference, so that whoever needs it is told; the run goes on.
+    /// A payload as it was sent. One that is lost stays a reference, so that a reader that needs it is told; the run
+    /// goes on.
     pub async fn at_hand(&self, tenant: TenantId, json: Json) -> Result<Json, EngineError> {
         let Some(payloads) = self.payloads() else { return Ok(json) };
         match payloads.fetch(tenant, &json).await {

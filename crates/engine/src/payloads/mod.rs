@@ -2,10 +2,9 @@
 //! and the row holds a reference with their length and hash.
 //!
 //! [`Payloads::check_in`] puts what a change set brings aside before it is submitted; [`Payloads::fetch`] brings it back
-//! where somebody needs to see it: a worker, an expression, whoever asks the API. Between the two, `decide` and the
-//! store carry the reference like any other JSON. [`reference`] says what one looks like, [`objects`] where the bytes
-//! are, [`sweep`] when they go. [`survey`] holds all of them against their rows, and [`copy`] takes them along with a
-//! backup.
+//! where it is read: by a worker, an expression, a caller of the API. Between the two, `decide` and the store carry the
+//! reference like any other JSON. [`reference`] says what one looks like, [`objects`] where the bytes are, [`sweep`]
+//! when they go. [`survey`] holds all of them against their rows, and [`copy`] takes them along with a backup.
 
 pub mod copy;
 mod hand_over;
@@ -34,7 +33,7 @@ pub use reference::Reference;
 use crate::Engine;
 use crate::error::EngineError;
 
-/// The longest payload that stands in its row, unless whoever runs the server says otherwise.
+/// The longest payload that stands in its row, unless the operator sets another limit.
 pub const INLINE_BYTES_MAX: usize = 64 << 10;
 /// A change set takes seconds from its payloads to its commit, and minutes while the database is away.
 const ON_ITS_WAY: Millis = Millis::from_hours(1);
@@ -63,7 +62,7 @@ impl PayloadOptions {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PayloadError {
     #[error(
-        "the payload {sha256} is missing from the payload store: somebody removed it, or this server looks in another place (--payloads)"
+        "the payload {sha256} is missing from the payload store: it was removed, or this server looks in another place (--payloads)"
     )]
     Missing { sha256: Hash },
     #[error("the payload {sha256} is not what was stored: the object in the payload store was altered")]
@@ -150,7 +149,7 @@ impl Payloads {
         }
         self.record(PayloadRow { tenant, owner, sha256 }, bytes, now).await?;
         match given {
-            // Whoever hands a reference on must not hand on one to nothing.
+            // A reference that is handed on must not be one to a missing object.
             Some(_) => self.objects.check(tenant, &reference).await?,
             None if is_planted(Bug::PayloadForgotten) => {}
             None => self.objects.put(tenant, &reference, json).await?,
@@ -229,7 +228,7 @@ impl Payloads {
     }
 }
 
-/// What stands for a text, if anything does.
+/// The text that replaces this one, if there is one.
 pub(crate) fn replacement(pairs: &[(Json, Json)], json: &Json) -> Option<Json> {
     pairs.iter().find(|(from, _)| from == json).map(|(_, to)| to.clone())
 }

@@ -35,8 +35,8 @@ pub struct Objects {
     folder: Option<Arc<FilePath>>,
 }
 
-/// Something that is there.
-pub(super) struct Found {
+/// An object of the store.
+pub(super) struct ListedObject {
     pub name: String,
     pub bytes: u64,
     /// What its name says it is; none if that is no name of a payload.
@@ -175,12 +175,12 @@ impl Objects {
     }
 
     /// Everything that is there, by its name.
-    pub(super) fn list(&self) -> impl Stream<Item = Result<Found, PayloadError>> + '_ {
+    pub(super) fn list(&self) -> impl Stream<Item = Result<ListedObject, PayloadError>> + '_ {
         let prefix = Some(self.prefix.trim_end_matches('/')).filter(|prefix| !prefix.is_empty()).map(Path::from);
         self.store.list(prefix.as_ref()).map(|found| {
             let found = found.map_err(unavailable)?;
             let name = found.location.as_ref().strip_prefix(&self.prefix).unwrap_or(found.location.as_ref());
-            Ok(Found { name: name.to_owned(), bytes: found.size, object: read_name(name, found.size) })
+            Ok(ListedObject { name: name.to_owned(), bytes: found.size, object: read_name(name, found.size) })
         })
     }
 
@@ -249,7 +249,7 @@ mod tests {
         let mode = || std::fs::metadata(&folder).unwrap().permissions().mode() & 0o777;
         Objects::folder(&folder).unwrap();
         assert_eq!(mode(), 0o700);
-        // One that somebody made before is closed, too.
+        // A folder that was made before is closed, too.
         std::fs::set_permissions(&folder, std::fs::Permissions::from_mode(0o755)).unwrap();
         Objects::folder(&folder).unwrap();
         assert_eq!(mode(), 0o700);

@@ -20,7 +20,7 @@ pub(crate) struct Mark {
 }
 
 #[derive(Deserialize)]
-struct Written {
+struct StoredReference {
     bytes: u64,
     sha256: HashHex,
 }
@@ -36,7 +36,7 @@ impl Mark {
 
     pub fn read(&self, json: &Json) -> Option<Reference> {
         let rest = json.as_str().strip_prefix(&self.prefix)?;
-        let Written { bytes, sha256 } = serde_json::from_str(&format!("{{{rest}")).ok()?;
+        let StoredReference { bytes, sha256 } = serde_json::from_str(&format!("{{{rest}")).ok()?;
         Some(Reference { sha256: sha256.0, bytes })
     }
 

@@ -29,9 +29,9 @@ pub struct Progress {
     pub bytes: u64,
 }
 
-/// A reference to something that cannot be had.
+/// A reference to a payload that is missing or altered.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Lost {
+pub struct LostPayload {
     pub row: PayloadRow,
     pub holder: PayloadHolder,
     pub error: PayloadError,
@@ -44,7 +44,7 @@ pub struct Survey {
     pub objects: u64,
     pub bytes: u64,
     /// The first of those that are not, by who refers to them.
-    pub lost: Vec<Lost>,
+    pub lost: Vec<LostPayload>,
     /// How many references that are in all.
     pub lost_total: u64,
     /// References to missing objects that no run, step or signal uses: what they were recorded for was never committed.
@@ -97,7 +97,7 @@ pub(super) async fn walk(
     let mut last: Option<(TenantId, Reference, Result<FoundObject, PayloadError>)> = None;
     loop {
         let page = store.payloads_after(after, PAGE).await?;
-        let held = || page.iter().filter(|record| !record.sweeping && record.holder != PayloadHolder::Nobody);
+        let held = || page.iter().filter(|record| !record.sweeping && record.holder != PayloadHolder::NoOwner);
         let mut fresh: Vec<(TenantId, Reference)> = Vec::new();
         for record in held() {
             let object = object_of(record);
@@ -137,7 +137,7 @@ pub(super) async fn walk(
                 }
                 survey.lost_total += 1;
                 if survey.lost.len() < NAMED_MAX {
-                    survey.lost.push(Lost { row: record.row, holder: record.holder, error: error.clone() });
+                    survey.lost.push(LostPayload { row: record.row, holder: record.holder, error: error.clone() });
                 }
             }
         }

@@ -1,5 +1,5 @@
-//! Removes payloads that nobody refers to any more. An owner that is gone releases its reference; with the last of them
-//! the object goes, and until it has gone nobody gets a new reference to it.
+//! Removes payloads that no run or signal refers to any more. An owner that is gone releases its reference; with the
+//! last of them the object goes, and until it has gone no new reference to it is given.
 
 use std::sync::PoisonError;
 

@@ -23,7 +23,7 @@ use crate::audit::Actor;
 use crate::error::EngineError;
 use crate::parts::Policies;
 
-/// How often a change is tried again after somebody else was faster.
+/// How often a change is tried again after another change came first.
 const TRIES_MAX: usize = 8;
 /// The versions that one tenant may have.
 pub const VERSIONS_MAX: u32 = 10_000;
@@ -200,7 +200,7 @@ impl Policies {
         serde_json::from_str(&row.files).map_err(unreadable)
     }
 
-    /// Runs the tests of files that are no version yet. What could not become one has none that mean anything.
+    /// Runs the tests of files that are no version yet. Files that could not become a version are refused instead.
     pub async fn test(&self, tenant: TenantId, files: BTreeMap<String, String>) -> Result<Vec<RuleTest>, EngineError> {
         let run = move |budget: &Budget| {
             let sources = BundleSources::of_files(files)?;
@@ -278,7 +278,7 @@ fn hold_against(
 ) -> Replayed {
     for row in page {
         if budget.hand_over(0).is_err() {
-            // Nobody waits for it any more.
+            // The caller has stopped waiting for it.
             break;
         }
         result.decisions += 1;

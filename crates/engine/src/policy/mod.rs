@@ -4,7 +4,7 @@
 //! - [`standing`]: answers that hold for every run of a workflow version, so that ungoverned work is not asked about twice.
 //! - [`ruling`]: the decision on one action, made off the async threads.
 //! - [`predict()`]: what it would be, for a run that does not exist yet.
-//! - [`undoing`]: what it would be, for a rollback that nobody has ordered yet.
+//! - [`undoing`]: what it would be, for a rollback that is not ordered yet.
 //! - [`bundles`]: versions that are given, put in force, tried beside the one in force, and held against what was decided.
 
 pub mod bundles;
@@ -19,9 +19,10 @@ use std::sync::Arc;
 
 use interlock_core::governance::judge::Judge;
 
+pub use interlock_policy::limits::{DATA_BYTES_MAX, MODULES_MAX};
 pub use predict::predict;
 pub(crate) use rules::Rules;
-pub(crate) use ruling::{Foregone, NotJudged};
+pub(crate) use ruling::{KnownRuling, NotJudged};
 pub(crate) use standing::StandingLeave;
 
 /// Who decides on actions.

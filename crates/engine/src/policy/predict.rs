@@ -40,7 +40,7 @@ impl Policies {
     }
 }
 
-/// Adds to a walk what these rules would decide on its steps, where somebody starts it.
+/// Adds to a walk what these rules would decide on its steps, if it were started by this person.
 pub fn predict(bundle: &Bundle, plan: Arc<Plan>, walk: &mut Walk, person: Option<String>) -> Result<(), Rejection> {
     let inputs = Json::of(&walk.inputs).unwrap_or_else(|_| Json::null());
     let run = on_paper(plan, inputs, walk.subject.clone(), person)?;
@@ -57,7 +57,7 @@ pub fn predict(bundle: &Bundle, plan: Arc<Plan>, walk: &mut Walk, person: Option
     Ok(())
 }
 
-/// A run that nobody starts.
+/// A run that is only predicted, never started.
 fn on_paper(
     plan: Arc<Plan>,
     inputs: Json,

@@ -87,12 +87,12 @@ impl Rules {
 }
 
 impl Engine {
-    /// The rules that a tenant's actions are held against, where nobody has to look them up.
+    /// The rules that a tenant's actions are held against, where they are known without a look into the store.
     pub(crate) fn known_rules(&self, tenant: TenantId) -> Option<InForce> {
         self.0.rules.known(tenant, *self.0.store.remote_wakes().borrow(), self.now())
     }
 
-    /// The rules that a tenant's actions are held against now. What cannot be read is nobody's leave.
+    /// The rules that a tenant's actions are held against now. Rules that cannot be read allow nothing.
     pub(crate) async fn rules_of(&self, tenant: TenantId) -> Result<InForce, EngineError> {
         let wakes = *self.0.store.remote_wakes().borrow();
         let now = self.now();

@@ -21,13 +21,13 @@ use crate::Engine;
 
 /// A decision that was found out on an action of a run.
 #[derive(Debug, Clone)]
-pub(crate) struct Foregone {
+pub(crate) struct KnownRuling {
     action: Action,
     version: u64,
     ruling: Ruling,
 }
 
-impl Foregone {
+impl KnownRuling {
     /// Whether people are to be asked.
     pub fn asks(&self) -> bool {
         matches!(self.ruling.decision, Decision::NeedsApproval { .. })
@@ -47,7 +47,7 @@ impl Foregone {
     }
 }
 
-impl Judge for Foregone {
+impl Judge for KnownRuling {
     fn judge(&self, action: &Action, run: &Run) -> Ruling {
         if self.is_for(action, run) {
             return self.ruling.clone();
@@ -56,7 +56,7 @@ impl Judge for Foregone {
     }
 }
 
-/// Somebody must ask the policy first.
+/// The policy must be asked about the action first.
 #[derive(Debug)]
 pub(crate) struct NotJudged {
     pub action: Action,
@@ -68,7 +68,7 @@ const FIELDS_BYTES_MAX: usize = 16 << 10;
 
 impl Engine {
     /// Who decides on this action before a worker is found, with the decision found out.
-    pub(crate) async fn judge_for(&self, action: Action, spec: &StepSpec, run: &Run) -> Foregone {
+    pub(crate) async fn judge_for(&self, action: Action, spec: &StepSpec, run: &Run) -> KnownRuling {
         self.judge_with(action, spec, run, None).await
     }
 
@@ -79,13 +79,13 @@ impl Engine {
         spec: &StepSpec,
         run: &Run,
         worker: Option<&Skills>,
-    ) -> Foregone {
+    ) -> KnownRuling {
         let ruling = self.ruling(&action, spec, &unlapsed(run, self.now()), worker).await;
-        Foregone { action, version: run.version, ruling }
+        KnownRuling { action, version: run.version, ruling }
     }
 
-    /// The same where nobody has to be asked; nothing otherwise.
-    pub(crate) fn known_judge(&self, action: &Action, run: &Run) -> Option<Foregone> {
+    /// The same where the decision is known without asking the policy; nothing otherwise.
+    pub(crate) fn known_judge(&self, action: &Action, run: &Run) -> Option<KnownRuling> {
         let ruling = match &self.0.options.judge {
             JudgedBy::Judge(judge) => judge.judge(action, &unlapsed(run, self.now())),
             JudgedBy::Policy => {
@@ -94,7 +94,7 @@ impl Engine {
                 stands.then_some(Decision::Allow)?.into()
             }
         };
-        Some(Foregone { action: action.clone(), version: run.version, ruling })
+        Some(KnownRuling { action: action.clone(), version: run.version, ruling })
     }
 
     async fn ruling(&self, action: &Action, spec: &StepSpec, run: &Run, worker: Option<&Skills>) -> Ruling {
@@ -158,7 +158,7 @@ fn unlapsed(run: &Run, now: Timestamp) -> Cow<'_, Run> {
 }
 
 /// The decision, and whether it is leave for every run of the plan: then it is not kept, also where it is made for the first
-/// time. Otherwise one run would show that another, perhaps somebody else's, had asked the same.
+/// time. Otherwise one run would show that another, perhaps another person's, had asked the same.
 fn rule(rules: &InForce, input: &PolicyInput, plan: &Plan, may_stand: bool) -> (Ruling, bool) {
     let mut ruling = rules.active.rule_on(input, plan);
     let stands = may_stand && ruling.decision == Decision::Allow && !rules.active.depends_on_bound(input);

@@ -1,4 +1,4 @@
-//! What rules say to a rollback that nobody has ordered yet.
+//! What rules say to a rollback that is not ordered yet.
 
 use interlock_core::governance::action::Action;
 use interlock_core::governance::judge::Decision;

@@ -48,7 +48,7 @@ pub(crate) async fn fire(engine: &Engine, row: ScheduleRow) -> Result<(), Engine
     look.deal().await?;
     let Look { mut row, slots, .. } = look;
     row.updated_at = now;
-    // Where somebody else was faster, the next look reads what they wrote.
+    // Where another server or a person was faster, the next look reads what they wrote.
     engine.0.store.write(ChangeSchedule { row, slots }).await?;
     Ok(())
 }
@@ -125,7 +125,7 @@ impl Look<'_> {
             (Overlap::CancelPrevious, Some(run)) => {
                 let reason = format!("schedule {} starts its next run", self.row.spec.name);
                 match self.engine.runs().cancel(self.row.tenant, run, reason, false, Context::SYSTEM).await {
-                    // It has ended by itself, or somebody else has canceled it.
+                    // It has ended by itself, or was canceled meanwhile.
                     Ok(_) | Err(EngineError::Rejected(_)) => {}
                     Err(error) => return Err(error),
                 }

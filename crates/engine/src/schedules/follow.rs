@@ -28,7 +28,7 @@ pub(crate) async fn all(engine: &Engine) -> Result<(), EngineError> {
             let full = page.len() == PAGE;
             after = page.last().map(|row| row.name.clone());
             for row in page {
-                // One that cannot be followed is in nobody else's way.
+                // One that cannot be followed does not hold up the others.
                 if let Err(error) = follow(engine, tenant.id, &row.name).await {
                     tracing::warn!(tenant = %tenant.id, workflow = row.name, %error, "schedules cannot be followed");
                 }
@@ -80,7 +80,7 @@ impl Schedules {
                 }
                 None => match self.create(tenant, new, version.created_by.clone(), by).await {
                     Ok(()) => {}
-                    // Somebody has made one of that name by hand, or another server follows the same file.
+                    // A person has made one of that name by hand, or another server follows the same file.
                     Err(EngineError::NameTaken { name, .. }) => {
                         tracing::warn!(schedule = name, workflow = version.name, "the name of a schedule is taken");
                     }

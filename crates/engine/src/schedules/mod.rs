@@ -24,12 +24,12 @@ use serde_json::json;
 use crate::audit::Actor;
 use crate::error::EngineError;
 use crate::parts::Schedules;
-use crate::triggers::Keyed;
+use crate::triggers::TriggeredRun;
 use crate::{IdempotencyKey, StartWorkflow, Started};
 
-/// Whom the keys of slots belong to.
+/// The client that the idempotency keys of slots belong to.
 pub(crate) const CLIENT: &str = "scheduler";
-/// How often a change is tried again after somebody else came first.
+/// How often a change is tried again after another change came first.
 const ROUNDS_MAX: usize = 8;
 /// Slots that one preview shows.
 pub const UPCOMING_MAX: usize = 100;
@@ -190,8 +190,8 @@ impl Schedules {
         Ok(!queued.is_empty() && !is_planted(Bug::ResumeForgetsQueue))
     }
 
-    /// Changes what was read, and reads again where somebody else came first. Where somebody asks for the change, it is
-    /// noted.
+    /// Changes what was read, and reads again where another change came first. Where a person or a key asks for the
+    /// change, it is noted in the audit log.
     pub(crate) async fn change_schedule(
         &self,
         tenant: TenantId,
@@ -256,6 +256,9 @@ pub(crate) fn check(row: &ScheduleRow) -> Result<(), EngineError> {
     let invalid = |what: String| Err(Rejection::InvalidInput { what }.into());
     if let Some(wrong) = wrong_name(&row.spec.name) {
         return invalid(wrong);
+    }
+    if row.spec.workspace.is_empty() || row.spec.workspace.len() > limits::NAME_BYTES_MAX {
+        return invalid(format!("the name of a workspace has 1 to {} bytes", limits::NAME_BYTES_MAX));
     }
     if row.spec.jitter > JITTER_MAX {
         return invalid(format!("the jitter is {} ms, the limit is {} ms", row.spec.jitter.0, JITTER_MAX.0));
@@ -337,7 +340,7 @@ impl Schedules {
         slot: Timestamp,
         key: String,
         by: Context,
-    ) -> Result<Keyed, EngineError> {
+    ) -> Result<TriggeredRun, EngineError> {
         let inputs = self.slot_inputs(row.tenant, &row.spec.name, &row.spec.inputs, slot, &key).await?;
         let start = StartWorkflow {
             workspace: Some(row.spec.workspace.clone()),

@@ -34,7 +34,7 @@ const SECRET: &str = "SECRET";
 pub struct SlackFailure {
     /// In Slack's word where it has one: `channel_not_found`.
     pub what: String,
-    /// How long Slack wants us to stay away.
+    /// How long Slack asks the server to wait (`Retry-After`).
     pub away: Option<Millis>,
 }
 
@@ -60,7 +60,7 @@ pub struct NewPost {
     pub blocks: Vec<Value>,
 }
 
-/// What is known of somebody in Slack.
+/// What is known of a Slack user.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SlackProfile {
     pub team: Option<String>,
@@ -132,7 +132,7 @@ impl SlackClient {
         }
     }
 
-    /// Pages whoever is on call, or says that it is over. PagerDuty drops repeats by the key.
+    /// Pages the person on call, or says that it is over. PagerDuty drops repeats by the key.
     pub(crate) async fn page(&self, event: Value) -> Result<(), CallFailure> {
         let Some(pages) = &self.pages else {
             return Err(CallFailure::refused("UNUSABLE", "the tenant has no routing key of PagerDuty"));
@@ -149,12 +149,12 @@ impl SlackClient {
         self.call("chat.update", body).await.map(drop)
     }
 
-    /// Opens a dialog for whoever has just pressed a button.
+    /// Opens a dialog for the user who has just pressed a button.
     pub async fn open_view(&self, trigger_id: &str, view: Value) -> Result<(), SlackFailure> {
         self.call("views.open", json!({ "trigger_id": trigger_id, "view": view })).await.map(drop)
     }
 
-    /// Tells one person something that nobody else in the channel sees.
+    /// Tells one person something that no other person in the channel sees.
     pub async fn whisper(&self, to: &Whisper, text: &str) -> Result<(), SlackFailure> {
         if let Some(url) = to.response_url.as_deref().filter(|url| self.is_hook(url)) {
             let body = json!({ "response_type": "ephemeral", "replace_original": false, "text": text });
@@ -170,7 +170,7 @@ impl SlackClient {
         url.strip_prefix(&self.hooks_url).is_some_and(|rest| rest.starts_with('/'))
     }
 
-    /// Whether somebody is a member of the workspace, or a guest.
+    /// Whether a user is a member of the workspace, or a guest.
     pub async fn profile(&self, user: &str) -> Result<SlackProfile, SlackFailure> {
         if user.is_empty() || !user.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
             return Err(SlackFailure::new("this is no id of a Slack user"));
@@ -231,7 +231,7 @@ pub(crate) enum PostTrace {
     CannotTell(String),
 }
 
-/// Whom to tell something, and how Slack offers to.
+/// The user who gets an ephemeral message, and the address that Slack has given for it.
 #[derive(Debug, Clone)]
 pub struct Whisper {
     pub channel: String,

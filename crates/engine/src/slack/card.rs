@@ -1,5 +1,6 @@
 //! An approval as a card of Slack's Block Kit: everything that is signed, or no buttons. Text of others stands in
-//! `plain_text`, which Slack does not interpret, with what hides made visible; `mrkdwn` holds our own words and addresses.
+//! `plain_text`, which Slack does not interpret, with what hides made visible; `mrkdwn` holds only the server's own
+//! words and addresses.
 
 use interlock_core::json::Json;
 use interlock_core::run::card::{ActionCard, FieldChange, PresentState};
@@ -53,7 +54,7 @@ impl CardFacts<'_> {
         self.row.state == ApprovalState::Requested
     }
 
-    /// The time to decide is over, and nobody has.
+    /// The time to decide is over, and no person has decided.
     fn is_overdue(&self) -> bool {
         self.is_open() && self.row.escalate_at.is_none()
     }
@@ -99,7 +100,7 @@ impl CardFacts<'_> {
                 texts.pop();
             }
         }
-        // Nobody decides here on what is too long to be shown.
+        // What is too long to be shown cannot be decided here.
         let fits = fits(&texts) && !self.is_kept_aside();
         let shown = if fits { texts } else { vec![self.outline()] };
         blocks.extend(shown.iter().flat_map(|text| pieces(text)).map(|piece| section(&plain(piece))));

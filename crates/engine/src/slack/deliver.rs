@@ -22,7 +22,7 @@ use super::card::{CardFacts, escaped};
 use super::{NoticePayload, approval_digest};
 use crate::Engine;
 use crate::error::EngineError;
-use crate::webhooks::deliver::{Tried, wait_after};
+use crate::webhooks::deliver::{DeliveryTry, wait_after};
 
 /// How long one sender has a message to itself: longer than a try can take.
 const TAKEN_FOR: Millis = Millis::from_secs(90);
@@ -47,28 +47,32 @@ impl From<CallFailure> for TryFailure {
 }
 
 /// One try.
-pub(crate) async fn deliver(engine: &Engine, message: &OutboxMessage, kind: Notice) -> Result<Tried, EngineError> {
+pub(crate) async fn deliver(
+    engine: &Engine,
+    message: &OutboxMessage,
+    kind: Notice,
+) -> Result<DeliveryTry, EngineError> {
     let now = engine.now();
     let (tenant, attempts) = (message.tenant, message.attempts);
     let take = TakeMessage { tenant, id: message.id, attempts, now, until: now + TAKEN_FOR };
     if engine.0.store.write(take).await? == Changed::Gone {
-        return Ok(Tried::Held);
+        return Ok(DeliveryTry::Held);
     }
     let Ok(NoticePayload { approval, .. }) = message.payload.decode() else {
-        return Ok(Tried::Never { error: "the message cannot be read".to_owned() });
+        return Ok(DeliveryTry::Never { error: "the message cannot be read".to_owned() });
     };
     let failed = match NoticeContext::load(engine, message, approval).await? {
         Ok(context) => match context.tell(kind).await? {
-            Ok(()) => return Ok(Tried::Delivered),
+            Ok(()) => return Ok(DeliveryTry::Delivered),
             Err(failed) => failed,
         },
         Err(failed) => failed,
     };
     Ok(match failed {
-        TryFailure::Never(error) => Tried::Never { error },
+        TryFailure::Never(error) => DeliveryTry::Never { error },
         TryFailure::Later { what: error, away } => match wait_after(message) {
-            Some(wait) => Tried::Later { error, at: now + wait.max(away.unwrap_or(Millis(0))) },
-            None => Tried::Never { error },
+            Some(wait) => DeliveryTry::Later { error, at: now + wait.max(away.unwrap_or(Millis(0))) },
+            None => DeliveryTry::Never { error },
         },
     })
 }

@@ -1,4 +1,4 @@
-//! A tenant's connection to Slack: where its people are asked, and who is told when nobody answers.
+//! A tenant's connection to Slack: where its people are asked, and who is told when none of them answers.
 
 use interlock_core::ids::{SlackId, TenantId};
 use interlock_core::limits;
@@ -17,9 +17,9 @@ use crate::webhooks::PREVIOUS_SECRET_KEPT;
 /// How long a rung may wait for the next one.
 pub const RUNG_MIN: Millis = Millis::from_mins(1);
 pub const RUNG_MAX: Millis = Millis::from_hours(24);
-const ID_BYTES_MAX: usize = 64;
-const SECRET_BYTES_MIN: usize = 8;
-const SECRET_BYTES_MAX: usize = 512;
+pub const ID_BYTES_MAX: usize = 64;
+pub const SECRET_BYTES_MIN: usize = 8;
+pub const SECRET_BYTES_MAX: usize = 512;
 
 /// What a connection is to be. Secrets that are left out stay as they are.
 #[derive(Clone, Default)]

@@ -1,4 +1,5 @@
-//! Taking what Slack sends when somebody presses a button: judged over the raw bytes before anything is read.
+//! Taking what Slack sends when a user presses a button: the signature is checked over the raw bytes before anything is
+//! read.
 
 use std::collections::BTreeMap;
 
@@ -21,7 +22,7 @@ pub struct SlackRequest {
 }
 
 impl Slack {
-    /// What somebody has done in Slack, and whose connection it came by. Who cannot sign learns nothing.
+    /// What a user has done in Slack, and whose connection it came by. A sender that cannot sign learns nothing.
     pub async fn take(&self, request: &SlackRequest) -> Result<(SlackRow, Interaction), ReceiveError> {
         let row = self.0.0.store.slack_at(request.connection).await?.ok_or(ReceiveError::Unknown)?;
         let now = self.0.now();

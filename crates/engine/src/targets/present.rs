@@ -24,14 +24,14 @@ const ACTIONS_MAX: usize = 10;
 /// The longest text of all changes together; what is longer is not shown.
 const CHANGES_BYTES_MAX: usize = 16 << 10;
 
-/// Whoever carries the action out, where it can read what is there.
+/// The connector that carries the action out, where it can read the target's present state.
 fn reader(action: &ActionCard) -> Option<&'static dyn Connector> {
     let is_call = action.kind == StepKind::Connector && action.unknown.is_none();
     is_call.then(|| find(&action.operation)).flatten().filter(|connector| connector.declaration().reads_before)
 }
 
 impl Engine {
-    /// Reads it without anybody waiting. Where too many are read already it is left out.
+    /// Reads it in the background. Where too many are read already it is left out.
     pub(crate) fn read_present_state_in_background(&self, tenant: TenantId, approval: &Approval) {
         let is_new = approval.state == ApprovalState::Requested && approval.votes.is_empty();
         let reads =

@@ -1,6 +1,6 @@
-//! Doubts that a lost worker left behind: the server asks the target what has become of a call, once nobody can be sending it any
-//! more. What the target tells resolves the doubt; what it cannot tell is left to a person, and asked about again, ever more
-//! seldom.
+//! Doubts that a lost worker left behind: the server asks the target what has become of a call, once no worker can be
+//! sending it any more. What the target tells resolves the doubt; what it cannot tell is left to a person, and asked
+//! about again, ever more seldom.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -35,8 +35,8 @@ const PAUSES: [Millis; 4] = [Millis::from_secs(30), Millis::from_mins(2), Millis
 /// Questions about one doubt; then it is a person's.
 const QUESTIONS_MAX: u32 = 24;
 
-/// Questions under way at once, of all tenants and of one. Each waits for a target, which may take its time: a tenant whose
-/// targets do not answer holds up nobody else.
+/// Questions under way at once, of all tenants and of one. Each waits for a target, which may take its time: a tenant
+/// whose targets do not answer holds up no other tenant.
 const UNDER_WAY_MAX: usize = 32;
 const UNDER_WAY_PER_TENANT_MAX: usize = 4;
 
@@ -149,7 +149,7 @@ impl Drop for UnderWay<'_> {
     }
 }
 
-/// A call whose outcome nobody knows, and how its target is asked.
+/// A call whose outcome is not known, and how its target is asked.
 struct LostCall {
     step: String,
     connector: &'static dyn Connector,
@@ -160,7 +160,7 @@ struct LostCall {
 }
 
 impl Engine {
-    /// Begins with the questions that are due, beside one another and without anybody waiting for them.
+    /// Begins the questions that are due, side by side and in the background.
     pub(crate) fn probe_due_doubts(&self) {
         for (tenant, run) in self.0.targets.doubts.begin(self.now()) {
             let engine = self.clone();
@@ -190,7 +190,7 @@ impl Engine {
             return Ok(());
         }
         let Some(call) = self.lost_call(&run).await? else {
-            // Nobody can be asked: it is a person's.
+            // No target can be asked: a person has to resolve it.
             doubts.forget(tenant, id);
             return Ok(());
         };
@@ -219,7 +219,7 @@ impl Engine {
                 info!(run = %id, operation, said, "a doubt was resolved by its target");
                 doubts.forget(tenant, id);
             }
-            // Somebody else was faster, or it is too early after a restore.
+            // It was resolved meanwhile, or it is too early after a restore.
             Err(error) => {
                 warn!(run = %id, operation, %error, "what a target says was not taken");
                 doubts.again((tenant, id), self.now(), None);
@@ -270,7 +270,8 @@ impl Engine {
     }
 }
 
-/// From when on nobody can be sending any more what the run's step is in doubt about; nothing where it is not in doubt.
+/// From when on no worker can be sending the call any more that the run's step is in doubt about; nothing where it is
+/// not in doubt.
 pub(crate) fn known_at(run: &Run) -> Option<Timestamp> {
     match run.current().phase {
         Phase::InDoubt { known_at, .. } if !run.state.is_terminal() => Some(known_at),

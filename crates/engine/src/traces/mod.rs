@@ -117,7 +117,7 @@ impl Traces {
     pub fn note(&self, change: &ChangeSet) {
         let goes_on = matches!(change.live, LiveChange::Advance(_));
         let (Some(first), Some(last)) = (change.journal.first(), change.journal.last()) else { return };
-        // A name may also stand in a text of somebody's; whoever reads the events sees that.
+        // A name may also stand in a text that a user wrote; the loop that reads the events sees that.
         let rests = |name: &&str| change.journal.iter().any(|row| row.events.as_str().contains(*name));
         if goes_on || !spans::RESTS.iter().any(rests) {
             return;

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::spans::{Span, SpanLink, SpanStatus, SpanValue};
 
-/// `SPAN_KIND_INTERNAL`: what happens inside of us.
+/// `SPAN_KIND_INTERNAL`: what happens inside of this server.
 const INTERNAL: u8 = 1;
 
 /// The body of one request to a collector.

@@ -36,15 +36,15 @@ const WAITS: [Millis; 11] = [
     Millis::from_hours(20),
     Millis::from_hours(24),
 ];
-/// The longest that a receiver may ask us to stay away (`Retry-After`).
+/// The longest that a receiver may ask the server to wait (`Retry-After`).
 const AWAY_MAX: Millis = Millis::from_hours(24);
 /// An endpoint that has taken nothing for so long is disabled.
 pub const DISABLED_AFTER: Millis = Millis::from_hours(24 * 5);
 
 /// What became of one try.
-pub(crate) enum Tried {
+pub(crate) enum DeliveryTry {
     Delivered,
-    /// Not ours to send now: another server has it, or the endpoint is disabled.
+    /// Not for this server to send now: another server has it, or the endpoint is disabled.
     Held,
     Later {
         error: String,
@@ -56,24 +56,24 @@ pub(crate) enum Tried {
 }
 
 /// One try.
-pub(crate) async fn deliver(engine: &Engine, message: &OutboxMessage) -> Result<Tried, EngineError> {
+pub(crate) async fn deliver(engine: &Engine, message: &OutboxMessage) -> Result<DeliveryTry, EngineError> {
     let named = message.destination.strip_prefix(DESTINATION).and_then(|id| id.parse::<OutboundId>().ok());
-    let Some(id) = named else { return Ok(Tried::Never { error: "the destination is no endpoint".into() }) };
+    let Some(id) = named else { return Ok(DeliveryTry::Never { error: "the destination is no endpoint".into() }) };
     let now = engine.now();
     let (tenant, attempts) = (message.tenant, message.attempts);
     let take = TakeMessage { tenant, id: message.id, attempts, now, until: now + TAKEN_FOR };
     if engine.0.store.write(take).await? == Changed::Gone {
-        return Ok(Tried::Held);
+        return Ok(DeliveryTry::Held);
     }
     let Some(endpoint) = engine.0.store.outbound_endpoint(tenant, id).await? else {
-        return Ok(Tried::Never { error: "the endpoint was removed".into() });
+        return Ok(DeliveryTry::Never { error: "the endpoint was removed".into() });
     };
     if endpoint.state == EndpointState::Disabled {
-        return Ok(Tried::Held);
+        return Ok(DeliveryTry::Held);
     }
     let answered = send(engine, &endpoint, message, now).await?;
     let (status, excerpt, error) = match &answered {
-        Ok(Answered { status, excerpt, .. }) => {
+        Ok(ReceiverAnswer { status, excerpt, .. }) => {
             let error = (!status.is_success()).then(|| format!("the endpoint answered {}", status.as_u16()));
             (Some(*status), Some(excerpt.clone()), error)
         }
@@ -89,15 +89,15 @@ pub(crate) async fn deliver(engine: &Engine, message: &OutboxMessage) -> Result<
         excerpt,
     };
     engine.0.store.write(LogAttempt { tenant, endpoint: id, message: message.id, attempt }).await?;
-    let Some(error) = error.filter(|_| !is_planted(Bug::RefusalIsDelivery)) else { return Ok(Tried::Delivered) };
+    let Some(error) = error.filter(|_| !is_planted(Bug::RefusalIsDelivery)) else { return Ok(DeliveryTry::Delivered) };
     give_up_on(engine, &endpoint, status, now).await?;
     if status == Some(StatusCode::GONE) {
-        return Ok(Tried::Never { error });
+        return Ok(DeliveryTry::Never { error });
     }
-    let Some(wait) = wait_after(message) else { return Ok(Tried::Never { error }) };
-    // Never sooner than the receiver asks for, nor than we would come by ourselves.
+    let Some(wait) = wait_after(message) else { return Ok(DeliveryTry::Never { error }) };
+    // Never sooner than the receiver asks for, nor than the retry schedule says.
     let wait = wait.max(away.unwrap_or(Millis(0)));
-    Ok(Tried::Later { error, at: now + wait })
+    Ok(DeliveryTry::Later { error, at: now + wait })
 }
 
 /// How long to wait after this try, unless it was the last.
@@ -106,10 +106,10 @@ pub(crate) fn wait_after(message: &OutboxMessage) -> Option<Millis> {
 }
 
 /// What the receiver said.
-struct Answered {
+struct ReceiverAnswer {
     status: StatusCode,
     excerpt: String,
-    /// How long it wants us to stay away.
+    /// How long it asks the server to wait.
     away: Option<Millis>,
 }
 
@@ -118,7 +118,7 @@ async fn send(
     endpoint: &OutboundRow,
     message: &OutboxMessage,
     now: Timestamp,
-) -> Result<Result<Answered, OutboundError>, EngineError> {
+) -> Result<Result<ReceiverAnswer, OutboundError>, EngineError> {
     let outbound = engine.outbound().ok_or(EngineError::OutboundClosed)?;
     let secrets = engine.webhooks().open_secrets(endpoint.tenant, endpoint.id.0, &endpoint.secrets, now)?;
     let keys: Vec<Vec<u8>> = secrets.iter().filter_map(|secret| standard::key_of_secret(secret)).collect();
@@ -132,7 +132,7 @@ async fn send(
     Ok(outbound.send(call).await.map(|answer| {
         let excerpt = visible(&String::from_utf8_lossy(&answer.body)).into_owned();
         let asked = answer.headers.get(RETRY_AFTER).and_then(|value| value.to_str().ok());
-        Answered { status: answer.status, excerpt, away: asked.and_then(|text| away(text, now)) }
+        ReceiverAnswer { status: answer.status, excerpt, away: asked.and_then(|text| away(text, now)) }
     }))
 }
 
@@ -200,7 +200,7 @@ mod tests {
         assert_eq!(away(" 0 ", now), Some(Millis(0)));
         assert_eq!(away("Sun, 06 Nov 1994 08:59:37 GMT", now), Some(Millis::from_mins(10)));
         assert_eq!(away("Sun, 06 Nov 1994 08:39:37 GMT", now), Some(Millis(0)), "that was before");
-        assert_eq!(away("99999999999999", now), Some(AWAY_MAX), "nobody keeps us away for ever");
+        assert_eq!(away("99999999999999", now), Some(AWAY_MAX), "a receiver cannot keep the relay away for ever");
         assert_eq!(away("soon", now), None);
         assert_eq!(away("-5", now), None);
     }

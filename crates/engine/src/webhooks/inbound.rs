@@ -15,6 +15,9 @@ use crate::audit::Actor;
 use crate::error::EngineError;
 use crate::parts::Webhooks;
 
+/// The longest name of the header in which a sender signs.
+pub const HEADER_BYTES_MAX: usize = 64;
+
 /// An address to be made.
 #[derive(Clone)]
 pub struct NewInbound {
@@ -180,5 +183,5 @@ pub(super) fn check_name(name: &str) -> Result<(), EngineError> {
 
 fn is_header(name: &str) -> bool {
     let token = |letter: char| letter.is_ascii_alphanumeric() || "-_".contains(letter);
-    !name.is_empty() && name.len() <= 64 && name.chars().all(token)
+    !name.is_empty() && name.len() <= HEADER_BYTES_MAX && name.chars().all(token)
 }

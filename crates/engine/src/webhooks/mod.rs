@@ -25,11 +25,11 @@ use crate::vault::SecretOf;
 pub const PREVIOUS_SECRET_KEPT: Millis = Millis::from_hours(24);
 /// Endpoints of one kind that a tenant may have.
 pub const ENDPOINTS_MAX: usize = 200;
-const SECRET_BYTES_MIN: usize = 16;
-const SECRET_BYTES_MAX: usize = 512;
+pub const SECRET_BYTES_MIN: usize = 16;
+pub const SECRET_BYTES_MAX: usize = 512;
 
 impl Webhooks {
-    /// 32 bytes that nobody can guess. Ids need not be secret; these do.
+    /// 32 random bytes that cannot be guessed. Ids need not be secret; these do.
     fn secret_bytes() -> [u8; 32] {
         let mut bytes = [0; 32];
         aws_lc_rs::rand::fill(&mut bytes).expect("the system has a source of randomness");

@@ -2,6 +2,7 @@
 
 use interlock_core::ids::{OutboundId, OutboxId, TenantId};
 use interlock_core::json::Json;
+use interlock_core::limits;
 use interlock_core::planted::{Bug, is_planted};
 use interlock_core::rejection::Rejection;
 use interlock_core::run::event::Event;
@@ -23,10 +24,10 @@ use crate::parts::Webhooks;
 
 /// Messages that one replay queues again.
 pub const REPLAY_MAX: usize = 1_000;
-const FILTERS_MAX: usize = 64;
+pub const FILTERS_MAX: usize = 64;
 /// What the audit log calls it when an endpoint is disabled, by whomever.
 pub(super) const DISABLED: &str = "webhook_endpoint.disabled";
-const DESCRIPTION_BYTES_MAX: usize = 1 << 10;
+pub const DESCRIPTION_BYTES_MAX: usize = 1 << 10;
 
 /// An address to be told of events.
 #[derive(Debug, Clone)]
@@ -247,6 +248,9 @@ impl Webhooks {
             if list.is_empty() || list.len() > FILTERS_MAX {
                 return invalid(format!("a filter names 1 to {FILTERS_MAX}; omit it to take all"));
             }
+        }
+        if new.workflows.iter().flatten().any(|name| name.is_empty() || name.len() > limits::NAME_BYTES_MAX) {
+            return invalid(format!("`workflows`: the name of a workflow has 1 to {} bytes", limits::NAME_BYTES_MAX));
         }
         for pattern in new.events.iter().flatten() {
             if !Event::NAMES.iter().any(|name| publish::fits(pattern, name)) {

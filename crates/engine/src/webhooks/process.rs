@@ -1,5 +1,5 @@
 //! Starting the runs of a delivery: one for each workflow whose trigger takes it, each under a key of its own, so that
-//! whoever does it again after a crash starts none twice.
+//! a server that does it again after a crash starts none twice.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::EngineError;
 use crate::missed::MissedTrigger;
-use crate::triggers::{Kind, Occasion, Taken};
+use crate::triggers::{Kind, TriggerEvent, TriggerMatch};
 use crate::{Engine, IdempotencyKey, StartWorkflow};
 
 /// How long a delivery that failed rests before it is tried again.
@@ -88,7 +88,7 @@ pub(crate) async fn process(
     outcome
 }
 
-/// Records what became of it. Somebody who has taken it over meanwhile records it instead.
+/// Records what became of it. A server that has taken it over meanwhile records it instead.
 pub(crate) async fn finish(
     engine: &Engine,
     at: &DeliveryRef,
@@ -127,7 +127,7 @@ pub(crate) async fn finish(
 
 /// Trouble that passes fails the whole delivery, to be tried again; a workflow that refuses is recorded and left out.
 async fn start_all(engine: &Engine, endpoint: &InboundRow, delivery: &DeliveryRow) -> Result<Outcome, EngineError> {
-    let occasion = || Occasion {
+    let occasion = || TriggerEvent {
         kind: Kind::Webhook { source: endpoint.source, endpoint: endpoint.name.clone() },
         event: delivery.event.clone(),
         payload: delivery.payload.to_value().unwrap_or_default(),
@@ -138,7 +138,7 @@ async fn start_all(engine: &Engine, endpoint: &InboundRow, delivery: &DeliveryRo
         _ => BTreeMap::new(),
     };
     let mut outcome = Outcome::of(&delivery.at.key);
-    for Taken { workflow, inputs } in engine.taken_by(delivery.at.tenant, occasion()).await? {
+    for TriggerMatch { workflow, inputs } in engine.taken_by(delivery.at.tenant, occasion()).await? {
         let inputs = match inputs {
             Ok(inputs) => inputs,
             Err(reason) => {

@@ -40,7 +40,7 @@ pub(crate) async fn publish(engine: &Engine, endpoint: &OutboundRow) -> Result<b
         if let std::collections::hash_map::Entry::Vacant(place) = runs.entry(event.run) {
             let run = match store.load_runs(&[(endpoint.tenant, event.run)]).await {
                 Ok(mut found) => found.pop(),
-                // It costs its own names, and nobody else's messages.
+                // It costs its own names, and no other run's messages.
                 Err(ReadError::Corrupt(_)) => None,
                 Err(error) => return Err(error.into()),
             };
@@ -98,7 +98,7 @@ pub(super) fn fits(pattern: &str, name: &str) -> bool {
     }
 }
 
-/// The event as CloudEvents 1.0 in JSON, whose `data` is the event as everybody is told it. The id is the event's own, so
+/// The event as CloudEvents 1.0 in JSON, whose `data` is the event as the API shows it. The id is the event's own, so
 /// receivers can drop repeats.
 fn message(event: EventView) -> Result<Json, EngineError> {
     let mut seed = event.run_id.as_bytes().to_vec();

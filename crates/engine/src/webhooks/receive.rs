@@ -28,7 +28,7 @@ pub const REPLAY_WINDOW: Millis = limits::IDEMPOTENCY_COMPLETED_TTL;
 /// How long a sender waits for the runs to be started before it hears that they will be. Slack gives up after 3 s.
 const ANSWER_WITHIN: Duration = Duration::from_secs(2);
 
-/// A request to one of our addresses. Header names are lower-case.
+/// A request to the address of a webhook endpoint. Header names are lower-case.
 #[derive(Clone)]
 pub struct InboundRequest {
     pub endpoint: InboundId,
@@ -40,11 +40,11 @@ pub struct InboundRequest {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Received {
     pub source: Source,
-    pub answer: Answer,
+    pub answer: WebhookAnswer,
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub enum Answer {
+pub enum WebhookAnswer {
     /// Its runs are started.
     Done(Outcome),
     /// It came before; this was the answer.
@@ -60,7 +60,7 @@ pub enum Answer {
 
 #[derive(Debug, thiserror::Error)]
 pub enum ReceiveError {
-    /// There is no such address. Who cannot sign must not learn that.
+    /// There is no such address. A sender that cannot sign must not learn that.
     #[error("there is no webhook endpoint at this address")]
     Unknown,
     #[error("this webhook endpoint is paused")]
@@ -98,8 +98,8 @@ impl Webhooks {
         }
         let source = endpoint.source;
         let answer = match read(&endpoint, &request)? {
-            slack::Request::SslCheck => Answer::Nothing,
-            slack::Request::UrlVerification { challenge } => Answer::Challenge(challenge),
+            slack::Request::SslCheck => WebhookAnswer::Nothing,
+            slack::Request::UrlVerification { challenge } => WebhookAnswer::Challenge(challenge),
             slack::Request::Delivery(delivery) => self.take(endpoint, delivery, &request.body).await?,
         };
         Ok(Received { source, answer })
@@ -122,7 +122,7 @@ impl Webhooks {
         .map_err(ReceiveError::from)
     }
 
-    async fn take(&self, endpoint: InboundRow, delivery: Delivery, body: &[u8]) -> Result<Answer, ReceiveError> {
+    async fn take(&self, endpoint: InboundRow, delivery: Delivery, body: &[u8]) -> Result<WebhookAnswer, ReceiveError> {
         let now = self.0.now();
         let Delivery { mut key, event, payload, fingerprint } = delivery;
         if is_planted(Bug::DeliveryNotRemembered) {
@@ -152,32 +152,32 @@ impl Webhooks {
         match begun {
             DeliveryBegun::Begun(attempt) => self.answer_in_time(endpoint, row, attempt).await,
             DeliveryBegun::Recent => self.duplicate(&at, print).await,
-            DeliveryBegun::InFlight => Ok(Answer::Processing { delivery: at.key }),
+            DeliveryBegun::InFlight => Ok(WebhookAnswer::Processing { delivery: at.key }),
             DeliveryBegun::Mismatch => Err(ReceiveError::Mismatch),
             _ => self.answered_before(&at).await,
         }
     }
 
-    /// Starts the runs; whoever asked waits for them only so long.
+    /// Starts the runs; the sender waits for them only so long.
     async fn answer_in_time(
         &self,
         endpoint: InboundRow,
         row: DeliveryRow,
         attempt: u32,
-    ) -> Result<Answer, ReceiveError> {
+    ) -> Result<WebhookAnswer, ReceiveError> {
         let engine = self.0.clone();
         let key = row.at.key.clone();
         let work = self.0.0.tasks.spawn(async move { process::process(&engine, &endpoint, &row, attempt).await });
         match tokio::time::timeout(ANSWER_WITHIN, work).await {
-            Ok(Ok(outcome)) => Ok(Answer::Done(outcome?)),
+            Ok(Ok(outcome)) => Ok(WebhookAnswer::Done(outcome?)),
             // It goes on; or it has panicked, and is taken over later.
-            Ok(Err(_)) | Err(_) => Ok(Answer::Processing { delivery: key }),
+            Ok(Err(_)) | Err(_) => Ok(WebhookAnswer::Processing { delivery: key }),
         }
     }
 
     /// The same was sent a moment ago under another id: this one is done with, gets the first one's answer, and says which it
     /// repeats.
-    async fn duplicate(&self, at: &DeliveryRef, print: Option<Hash>) -> Result<Answer, ReceiveError> {
+    async fn duplicate(&self, at: &DeliveryRef, print: Option<Hash>) -> Result<WebhookAnswer, ReceiveError> {
         let holder = match print {
             Some(print) => self.0.0.store.fingerprint_holder(at.tenant, at.endpoint, print).await?,
             None => None,
@@ -190,19 +190,19 @@ impl Webhooks {
         let first = first.and_then(|record| record.response).and_then(|response| response.decode::<Outcome>().ok());
         let outcome = Outcome { delivery: at.key.clone(), duplicate_of: holder, ..first.unwrap_or_default() };
         process::finish(&self.0, at, 1, Ok(&outcome)).await?;
-        Ok(Answer::Replayed(outcome))
+        Ok(WebhookAnswer::Replayed(outcome))
     }
 
-    async fn answered_before(&self, at: &DeliveryRef) -> Result<Answer, ReceiveError> {
+    async fn answered_before(&self, at: &DeliveryRef) -> Result<WebhookAnswer, ReceiveError> {
         let record = self.0.0.store.idempotency(at.tenant, &at.client(), &at.key).await?;
-        let Some(record) = record else { return Ok(Answer::Processing { delivery: at.key.clone() }) };
+        let Some(record) = record else { return Ok(WebhookAnswer::Processing { delivery: at.key.clone() }) };
         match (record.state, record.response) {
             (IdempotencyState::Completed, Some(response)) => {
                 let outcome = response.decode().unwrap_or_else(|_| Outcome::of(&at.key));
-                Ok(Answer::Replayed(outcome))
+                Ok(WebhookAnswer::Replayed(outcome))
             }
-            (IdempotencyState::Completed, None) => Ok(Answer::Replayed(Outcome::of(&at.key))),
-            (IdempotencyState::Processing, _) => Ok(Answer::Processing { delivery: at.key.clone() }),
+            (IdempotencyState::Completed, None) => Ok(WebhookAnswer::Replayed(Outcome::of(&at.key))),
+            (IdempotencyState::Processing, _) => Ok(WebhookAnswer::Processing { delivery: at.key.clone() }),
             (IdempotencyState::Failed, _) => Err(ReceiveError::Failed(record.error.unwrap_or_default())),
         }
     }

@@ -18,8 +18,10 @@ use interlock_core::work::{Assignment, EFFECTS, WorkerHello};
 use interlock_engine::{EncodedPlan, Engine, EngineOptions, JudgedBy};
 use interlock_store::StoreUrl;
 
+use crate::harness::{
+    Database, done, ends, engine_with, hello, options, plan_with, reaches, report, start, stop, tenant,
+};
 use crate::on_both;
-use crate::rig::{Database, done, ends, engine_with, hello, options, plan_with, reaches, report, start, stop, tenant};
 
 /// With an attempt to find a worker that is over soon.
 fn quick() -> EngineOptions {
@@ -135,7 +137,7 @@ on_both! {
         assert_eq!((offer.at, offer.number, offer.commands.len()), (RunRef { tenant, run }, 1, 2));
         assert_eq!(engine.workers().poll(two, 1, Duration::from_millis(100)).await.unwrap(), []);
         assert_eq!(engine.workers().take_run_offers(two), [], "one is asked at a time");
-        // Nobody takes what another was offered.
+        // A session cannot take what another session was offered.
         assert!(engine.workers().answer_offer(two, taking(&offer)).await.is_err());
         engine.workers().answer_offer(one, taking(&offer)).await.unwrap();
         engine.workers().answer_offer(one, taking(&offer)).await.expect("a repeat is harmless");
@@ -281,7 +283,7 @@ on_both! {
         assert_eq!(engine.runs().resume(tenant, run, Context::operator("olga")).await.unwrap_err().code(), "RUN_DIRECTIVE_DUE");
         let other = keeper(&engine, "other").await;
         assert_eq!(engine.workers().poll(other, 1, Duration::from_millis(300)).await.unwrap(), []);
-        assert_eq!(engine.workers().take_run_offers(other), [], "nobody gets it by itself");
+        assert_eq!(engine.workers().take_run_offers(other), [], "no worker gets it without a directive");
         engine.runs().reassign(tenant, run, "the machine is gone".into(), Context::operator("olga")).await.unwrap();
         takes(&engine, other).await;
         does_a_step(&engine, other).await;

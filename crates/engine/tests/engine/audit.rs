@@ -8,17 +8,17 @@ use interlock_core::json::Json;
 use interlock_core::plan::{StepSpec, Work};
 use interlock_core::run::approval::Voter;
 use interlock_core::state::RunState;
-use interlock_engine::audit::Happening;
+use interlock_engine::audit::AuditEvent;
 use interlock_engine::audit::read::{AuditFilter, AuditQuery};
 use interlock_engine::commands::vote::VoteRequest;
 use interlock_engine::{Engine, EngineError, EngineOptions};
 use interlock_evidence::SigningKey;
 use interlock_evidence::verify_bundle::verify_bundle;
 use interlock_evidence::verify_log::{BadEntry, Expected, LogCopy, Tampering, VerifiedLog, verify_log};
-use interlock_store::{Along, AuditLogRow, EraseAuditDetails, Options, SetOnce, Store, StoreUrl};
+use interlock_store::{AttachedWrites, AuditLogRow, EraseAuditDetails, Options, SetOnce, Store, StoreUrl};
 
+use crate::harness::{Database, done, ends, engine_with, options, plan, reaches, start, stop, tenant, work};
 use crate::on_both;
-use crate::rig::{Database, done, ends, engine_with, options, plan, reaches, start, stop, tenant, work};
 
 pub fn key() -> SigningKey {
     SigningKey::from_seed("interlock/test", &[9; 32])
@@ -91,7 +91,7 @@ on_both! {
             ends(&engine, tenant, *run).await;
         }
         // What happens apart from runs is committed with its note.
-        let what = Happening {
+        let what = AuditEvent {
             kind: "key.created",
             initiator: "user",
             actor: Some("ann".into()),
@@ -99,8 +99,8 @@ on_both! {
             details: Json::trusted(r#"{"name":"deploy"}"#),
         };
         let note = engine.note_of(tenant, what).unwrap();
-        engine.store().write_with(SetOnce { name: "test", value: "1".into() }, Along { answer: None, notes: vec![note.clone()] }).await.unwrap();
-        engine.store().write_with(SetOnce { name: "test", value: "2".into() }, Along { answer: None, notes: vec![note] }).await.unwrap();
+        engine.store().write_with(SetOnce { name: "test", value: "1".into() }, AttachedWrites { answer: None, notes: vec![note.clone()] }).await.unwrap();
+        engine.store().write_with(SetOnce { name: "test", value: "2".into() }, AttachedWrites { answer: None, notes: vec![note] }).await.unwrap();
 
         let log = caught_up(&engine, tenant).await;
         let whole = copy(&engine, tenant, None).await;
@@ -245,7 +245,7 @@ async fn a_server_that_died_is_continued() {
     }
 }
 
-/// Whoever changes the database under the log is found out, at the entry.
+/// A change of the database under the log is found, at the entry.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_changed_journal_row_is_found() {
     let database = Database::sqlite();

@@ -11,9 +11,9 @@ use interlock_engine::payloads::survey::{Depth, survey};
 use interlock_engine::payloads::{Objects, PayloadError};
 use interlock_store::{KeepPayload, Options, PayloadHolder, PayloadRow, ReleasePayload, Store, StoreUrl};
 
+use crate::harness::{Database, done, ends, engine_with, options, plan, start, stop, tenant, work};
 use crate::on_both;
 use crate::payloads::{Folder, long};
-use crate::rig::{Database, done, ends, engine_with, options, plan, start, stop, tenant, work};
 
 fn server() -> Options {
     Options::new(ServerId(options().ids.fresh()))
@@ -35,7 +35,7 @@ async fn what_a_backup_refers_to_comes_back_with_it() {
     let run = engine.runs().start(start(tenant, &once, &long("i"))).await.unwrap().run;
     assert_eq!(ends(&engine, tenant, run).await, RunState::Succeeded);
     worker.abort();
-    // On record, and nobody has come to be who refers to it: there is nothing to copy yet.
+    // On record, and its owner is not committed yet: there is nothing to copy yet.
     let row = PayloadRow { tenant, owner: RunId(engine.fresh_id()).into(), sha256: Hash::of(b"on its way") };
     let keep = KeepPayload { row, bytes: 10, at: engine.now() };
     engine.store().write(keep).await.unwrap();

@@ -13,7 +13,7 @@ use interlock_outbound::{Outbound, OutboundOptions};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 
-use crate::rig::{Database, done, ends, engine_with, options, plan, start, stop, tenant, work};
+use crate::harness::{Database, done, ends, engine_with, options, plan, start, stop, tenant, work};
 
 type Bucket = Arc<Mutex<HashMap<String, Vec<u8>>>>;
 

@@ -4,11 +4,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use crate::rig::{Database, done, ends, patient_engine, plan, plan_with, start, stop, tenant, work};
+use crate::harness::{Database, done, ends, patient_engine, plan, plan_with, start, stop, tenant, work};
 use interlock_core::plan::StepSpec;
 use interlock_core::run::why::{LimitOf, Throttle};
 use interlock_core::state::RunState;
-use interlock_core::tenant::caps::Held;
+use interlock_core::tenant::caps::ReachedCap;
 use interlock_engine::EncodedPlan;
 use tokio::sync::Semaphore;
 
@@ -137,7 +137,7 @@ crate::on_both! {
         }
         assert_eq!(engine.store().workflow_usage(tenant, "narrow").await.unwrap().live_claims, 1);
         // One of them has the claim, whichever it is; all others are told of the limit.
-        let limit = Some(Throttle::new(LimitOf::Workflow, Held::Concurrency { max: 1 }));
+        let limit = Some(Throttle::new(LimitOf::Workflow, ReachedCap::Concurrency { max: 1 }));
         let mut told = 0;
         for run in &held {
             let waiting = engine.store().load_runs(&[(tenant, *run)]).await.unwrap().pop().unwrap();

@@ -15,8 +15,8 @@ use interlock_core::work::{
 use interlock_engine::commands::control::ResolveRequest;
 use interlock_engine::{Engine, EngineError};
 
+use crate::harness::{Database, done, ends, engine, hello, plan, reaches, start, stop, tenant};
 use crate::on_both;
-use crate::rig::{Database, done, ends, engine, hello, plan, reaches, start, stop, tenant};
 
 on_both! {
     async fn a_lost_worker_leaves_a_doubt_and_its_late_report_settles_it(database: &Database) {
@@ -25,7 +25,7 @@ on_both! {
         reaches(&engine, tenant, run, RunState::Paused).await;
         assert_eq!(states(&engine, tenant, run).await, [ReceiptState::InDoubt]);
         let early = engine.runs().resume_as_new(tenant, run, None, None, Context::operator("olga")).await;
-        assert!(early.is_err(), "nobody may repeat it while it is in doubt");
+        assert!(early.is_err(), "no run may repeat it while it is in doubt");
         assert!(report(&engine, session, &claimed, done("7")).await.unwrap());
         assert_eq!(ends(&engine, tenant, run).await, RunState::Succeeded);
         assert_eq!(states(&engine, tenant, run).await, [ReceiptState::Succeeded]);

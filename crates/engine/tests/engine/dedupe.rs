@@ -17,8 +17,8 @@ use interlock_engine::commands::start::EncodedPlan;
 use interlock_engine::{Engine, EngineError};
 use serde_json::json;
 
+use crate::harness::{Database, done, ends, engine, hello, plan, start, stop, tenant};
 use crate::on_both;
-use crate::rig::{Database, done, ends, engine, hello, plan, start, stop, tenant};
 
 fn told_once(window: u64) -> Arc<EncodedPlan> {
     let rules = json!({ "idempotency": { "dedupe": "tenant", "window": window } });
@@ -137,7 +137,7 @@ on_both! {
         tokio::time::sleep(Duration::from_millis(5)).await;
         let (_, second) = teller.begins(&short).await;
         teller.performs(&second, "slack:C1", false).await;
-        // The try that failed does not hide the effect before it from who looks further back.
+        // The try that failed does not hide the effect before it from a run with a longer window.
         let (long, back) = teller.begins(&told_once(HOUR)).await;
         assert!(matches!(teller.asks(&back, "slack:C1").await.unwrap(), EffectAnswer::Performed { .. }));
         teller.reports(&back, done("1")).await;

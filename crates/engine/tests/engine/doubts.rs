@@ -15,8 +15,8 @@ use interlock_core::work::{EFFECTS, EffectAnswer, EffectIntent, WorkerHello};
 use interlock_engine::{Engine, EngineOptions};
 use serde_json::{Value, json};
 
+use crate::harness::{Database, ends, engine_with, hello, options, plan, reaches, start, stop, tenant};
 use crate::on_both;
-use crate::rig::{Database, ends, engine_with, hello, options, plan, reaches, start, stop, tenant};
 use crate::target::Target;
 
 async fn settling(database: &Database) -> Engine {

@@ -1,4 +1,4 @@
-//! Effects whose run ends, or is continued by another, before anybody knows what became of them.
+//! Effects whose run ends, or is continued by another, before it is known what became of them.
 
 use std::time::Duration;
 
@@ -14,8 +14,8 @@ use interlock_core::work::{Assignment, EffectAnswer, EffectIntent, EffectOutcome
 use interlock_engine::commands::control::ResolveRequest;
 use interlock_engine::{Engine, EngineError};
 
+use crate::harness::{Database, done, ends, engine, hello, plan, reaches, start, stop, tenant};
 use crate::on_both;
-use crate::rig::{Database, done, ends, engine, hello, plan, reaches, start, stop, tenant};
 
 on_both! {
     async fn a_late_outcome_reaches_the_receipt_of_a_canceled_run(database: &Database) {

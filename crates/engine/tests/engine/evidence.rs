@@ -20,8 +20,8 @@ use interlock_evidence::verify_bundle::verify_bundle;
 use interlock_store::EraseAuditDetails;
 
 use crate::audit::{caught_up, copy, key, logging, verify};
+use crate::harness::{Database, done, ends, engine_with, hello, plan, start, stop, tenant, work};
 use crate::on_both;
-use crate::rig::{Database, done, ends, engine_with, hello, plan, start, stop, tenant, work};
 
 #[derive(Debug)]
 struct DenyAll;

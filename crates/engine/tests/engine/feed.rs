@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
+use crate::harness::{Database, done, ends, engine, engine_with, options, plan, start, stop, tenant, work};
 use crate::on_both;
-use crate::rig::{Database, done, ends, engine, engine_with, options, plan, start, stop, tenant, work};
 use interlock_core::ids::{OutboundId, RunId, ServerId, TenantId};
 use interlock_core::plan::StepSpec;
 use interlock_core::time::{Millis, Timestamp};
@@ -121,7 +121,7 @@ fn endpoint(tenant: TenantId, id: OutboundId, now: Timestamp) -> OutboundRow {
     }
 }
 
-/// A server dies with groups that nobody has sealed, as a tool without loops leaves them: another one does it.
+/// A server dies with groups that are not sealed, as a tool without loops leaves them: another server seals them.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_survivor_seals_what_a_dead_server_left() {
     let database = Database::postgres().await;
@@ -134,7 +134,7 @@ async fn a_survivor_seals_what_a_dead_server_left() {
     stop(dying).await;
     let mut watcher = survivor.events().watch_tenant(tenant, 0);
     let sealed = tokio::time::timeout(Duration::from_secs(15), watcher.next_of_tenant()).await;
-    let events = sealed.expect("somebody has sealed it").unwrap();
+    let events = sealed.expect("the survivor has sealed it").unwrap();
     assert_eq!((events[0].run, events[0].cursor), (run, 1));
     stop(survivor).await;
 }

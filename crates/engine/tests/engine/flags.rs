@@ -12,8 +12,8 @@ use interlock_core::state::RunState;
 use interlock_core::work::{AttemptRef, WorkerHello};
 use interlock_engine::Engine;
 
+use crate::harness::{Database, done, ends, engine, hello, plan, report, start, stop, tenant, work};
 use crate::on_both;
-use crate::rig::{Database, done, ends, engine, hello, plan, report, start, stop, tenant, work};
 
 const RUNS: usize = 150;
 const STEPS: usize = 4;

@@ -14,8 +14,8 @@ use interlock_core::work::{
 };
 use interlock_engine::{Engine, EngineError};
 
+use crate::harness::{Database, done, ends, engine, hello, plan, start, stop, tenant};
 use crate::on_both;
-use crate::rig::{Database, done, ends, engine, hello, plan, start, stop, tenant};
 
 fn is_not_its_own<T: std::fmt::Debug>(answer: Result<T, EngineError>) {
     let refused = matches!(answer, Err(EngineError::Rejected(Rejection::StaleAttempt { .. })));
@@ -74,7 +74,7 @@ on_both! {
         stop(engine).await;
     }
 
-    // What is in doubt is settled by who had it, or by a person.
+    // What is in doubt is settled by the worker that had it, or by a person.
     async fn nobody_speaks_for_what_another_worker_had(database: &Database) {
         let engine = engine(database).await;
         let tenant = tenant(&engine, |_| {}).await;

@@ -1,4 +1,4 @@
-//! Whoever decides on actions: what is denied does not happen, and what people must agree to waits for them, on both
+//! Decisions on actions: what is denied does not happen, and what people must agree to waits for them, on both
 //! databases and over a restart.
 
 use std::sync::Arc;
@@ -18,8 +18,8 @@ use interlock_core::work::{Assignment, EffectAnswer, EffectIntent, EffectOutcome
 use interlock_engine::commands::vote::VoteRequest;
 use interlock_engine::{Engine, EngineOptions, JudgedBy};
 
+use crate::harness::{Database, done, ends, engine_with, hello, options, plan, reaches, report, start, stop, tenant};
 use crate::on_both;
-use crate::rig::{Database, done, ends, engine_with, hello, options, plan, reaches, report, start, stop, tenant};
 
 /// Decides by what an action is called.
 #[derive(Debug)]

@@ -14,8 +14,8 @@ use interlock_engine::{Engine, EngineError, EngineOptions};
 use interlock_outbound::{Outbound, OutboundOptions};
 use interlock_store::{DeadLetter, OutboundRow};
 
+use crate::harness::{Database, done, ends, engine_with, hello, options, plan, report, start, stop, tenant};
 use crate::on_both;
-use crate::rig::{Database, done, ends, engine_with, hello, options, plan, report, start, stop, tenant};
 
 /// A worker whose step asks with these messages.
 fn asks(destination: String) -> ReportedOutcome {
@@ -25,14 +25,14 @@ fn asks(destination: String) -> ReportedOutcome {
 
 on_both! {
     async fn a_message_to_nowhere_is_refused_when_the_step_reports_it(database: &Database) {
-        let engine = crate::rig::engine(database).await;
+        let engine = crate::harness::engine(database).await;
         let tenant = tenant(&engine, |_| {}).await;
         let session = engine.workers().register(hello(1)).await.unwrap().session;
         let run = engine.runs().start(start(tenant, &plan(vec![StepSpec::task("ask", "ask")]), "null")).await.unwrap().run;
         let assignment = engine.workers().poll(session, 1, Duration::from_secs(10)).await.unwrap().remove(0);
-        let (gone, nobody) = (RunId(engine.fresh_id()), OutboundId(engine.fresh_id()));
+        let (gone, unknown) = (RunId(engine.fresh_id()), OutboundId(engine.fresh_id()));
         let nowhere =
-            ["log".to_owned(), format!("signal:{gone}/go"), format!("webhook:{nobody}"), "webhook:desk".to_owned()];
+            ["log".to_owned(), format!("signal:{gone}/go"), format!("webhook:{unknown}"), "webhook:desk".to_owned()];
         for destination in nowhere {
             let outcome = asks(destination.clone());
             let report = Report { at: assignment.at, epoch: assignment.epoch, outcome, claim_next: false, cost: None, credentials: Vec::new() };
@@ -84,7 +84,7 @@ on_both! {
     }
 
     async fn a_message_to_a_run_is_a_signal_for_it_and_a_dead_letter_once_that_has_ended(database: &Database) {
-        let engine = crate::rig::engine(database).await;
+        let engine = crate::harness::engine(database).await;
         let tenant = tenant(&engine, |_| {}).await;
         let ask = plan(vec![StepSpec::task("ask", "ask")]);
         let session = engine.workers().register(hello(2)).await.unwrap().session;

@@ -12,8 +12,8 @@ use interlock_core::time::Millis;
 use interlock_core::work::ReportedOutcome;
 use interlock_engine::commands::vote::VoteRequest;
 
+use crate::harness::{Database, done, ends, engine, plan, reaches, start, stop, tenant, work};
 use crate::on_both;
-use crate::rig::{Database, done, ends, engine, plan, reaches, start, stop, tenant, work};
 
 on_both! {
     async fn an_ended_run_keeps_its_numbers(database: &Database) {

@@ -15,13 +15,13 @@ use interlock_engine::webhooks::outbound::NewOutbound;
 use interlock_outbound::{Outbound, OutboundOptions};
 use interlock_store::OutboxMessage;
 
+use crate::harness::{Database, done, engine_with, options, plan, start, stop, tenant, work};
 use crate::on_both;
-use crate::rig::{Database, done, engine_with, options, plan, start, stop, tenant, work};
 
 #[derive(Default)]
-struct Heard(Mutex<Vec<u64>>);
+struct RecordedDeliveries(Mutex<Vec<u64>>);
 
-impl Deliver for Heard {
+impl Deliver for RecordedDeliveries {
     fn takes(&self, destination: &str) -> bool {
         destination == "log"
     }
@@ -36,7 +36,7 @@ const MESSAGES: u64 = 12;
 
 on_both! {
     async fn messages_of_one_step_arrive_in_the_order_in_which_it_sent_them(database: &Database) {
-        let heard = Arc::new(Heard::default());
+        let heard = Arc::new(RecordedDeliveries::default());
         let engine = engine_with(database, EngineOptions { deliver: heard.clone(), ..options() }).await;
         let tenant = tenant(&engine, |_| {}).await;
         work(&engine, 1, |_| async {

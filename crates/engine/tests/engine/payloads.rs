@@ -18,10 +18,10 @@ use interlock_engine::payloads::{Objects, PayloadOptions};
 use interlock_engine::{Engine, EngineOptions, StartRun};
 use interlock_store::Sweep;
 
-use crate::on_both;
-use crate::rig::{
+use crate::harness::{
     Database, done, ends, engine_with, hello, options, plan, plan_with, reaches, start, stop, tenant, work,
 };
+use crate::on_both;
 
 const INLINE_MAX: usize = 2_000;
 
@@ -107,7 +107,7 @@ on_both! {
         let folder = Folder::new();
         let mut engine = engine_with(database, folder.options()).await;
         let tenant = tenant(&engine, |_| {}).await;
-        // What changes something is judged first, and nobody can judge what cannot be read: that run stops.
+        // What changes something is judged first, and a policy cannot judge what cannot be read: that run stops.
         let reads = StepSpec { effect: Some(EffectClass::Read), ..StepSpec::task("only", "t") };
         let (once, changes) = (plan(vec![reads]), plan(vec![StepSpec::task("only", "t")]));
         for (letter, code) in [("a", "PAYLOAD_ALTERED"), ("m", "PAYLOAD_MISSING")] {
@@ -126,7 +126,7 @@ on_both! {
             let session = engine.workers().register(hello(2)).await.unwrap().session;
             for _ in 0..2 {
                 let polled = engine.workers().poll(session, 2, Duration::from_millis(500)).await.unwrap();
-                assert!(polled.is_empty(), "nobody is handed a reference: {polled:?}");
+                assert!(polled.is_empty(), "no worker is handed a reference: {polled:?}");
             }
             assert_eq!(ends(&engine, tenant, run).await, RunState::Failed);
             reaches(&engine, tenant, judged, RunState::Paused).await;
@@ -180,7 +180,7 @@ on_both! {
         let worker = work(&engine, 1, |assignment| async move {
             match assignment.step.as_str() {
                 "pay" => done(&long("o")),
-                // Whoever has it is gone with the engine.
+                // The worker that has it is gone with the engine.
                 _ => std::future::pending().await,
             }
         });
@@ -188,7 +188,7 @@ on_both! {
         worker.abort();
         stop(engine).await;
 
-        // Whoever undoes it has nothing in memory.
+        // The server that undoes it has nothing in memory.
         let engine = engine_with(database, folder.options()).await;
         let undone: Arc<Mutex<Vec<Json>>> = Arc::default();
         let heard = Arc::clone(&undone);

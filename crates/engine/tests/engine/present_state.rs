@@ -1,4 +1,5 @@
-//! Whoever is asked sees what is there beside what would be: read by the server, shown, and no part of what is signed.
+//! An approver sees the target's present state beside what would be: read by the server, shown, and no part of what is
+//! signed.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,8 +17,8 @@ use interlock_engine::{Engine, EngineOptions, JudgedBy};
 use interlock_store::ApprovalRow;
 use serde_json::{Value, json};
 
+use crate::harness::{Database, engine_with, options, plan, reaches, start, stop, tenant};
 use crate::on_both;
-use crate::rig::{Database, engine_with, options, plan, reaches, start, stop, tenant};
 use crate::target::Target;
 
 /// Asks people about everything.

@@ -1,6 +1,6 @@
 //! Two servers, each with an engine of its own, do two things to one run at the same moment: every pair, in every state
-//! that a run can stand in. Whoever comes second decides again from what the first one left. Afterwards the run is what its
-//! events say, and no effect has two receipts.
+//! that a run can stand in. The second command is decided again from what the first one left. Afterwards the run is
+//! what its events say, and no effect has two receipts.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,11 +25,11 @@ use interlock_engine::commands::vote::VoteRequest;
 use interlock_engine::{Engine, EngineError, EngineOptions};
 use interlock_store::{Options, Store, StoreUrl};
 
-use crate::rig::{Database, done, hello, options, plan, reaches, start, stop, tenant};
+use crate::harness::{Database, done, hello, options, plan, reaches, start, stop, tenant};
 
 /// Where the run stands when both begin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Standing {
+enum InitialState {
     Ready,
     Running,
     /// A worker has leave for an unsafe effect.
@@ -42,15 +42,15 @@ enum Standing {
     Failed,
 }
 
-const STANDINGS: [Standing; 8] = [
-    Standing::Ready,
-    Standing::Running,
-    Standing::InEffect,
-    Standing::InDoubt,
-    Standing::WaitingApproval,
-    Standing::WaitingSignal,
-    Standing::Paused,
-    Standing::Failed,
+const INITIAL_STATES: [InitialState; 8] = [
+    InitialState::Ready,
+    InitialState::Running,
+    InitialState::InEffect,
+    InitialState::InDoubt,
+    InitialState::WaitingApproval,
+    InitialState::WaitingSignal,
+    InitialState::Paused,
+    InitialState::Failed,
 ];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -95,24 +95,24 @@ const WISHES: [Wish; 17] = [
 ];
 
 /// What makes sense in this state, and what comes too late or too early by a moment.
-fn is_worth_it(standing: Standing, wish: Wish) -> bool {
+fn is_worth_it(standing: InitialState, wish: Wish) -> bool {
     use Wish::{Approve, Claim, Complete, Fail, Intent, Lost, Outcome, Reject, Resolve, Signal};
     match standing {
-        Standing::Ready | Standing::Paused | Standing::Failed => {
+        InitialState::Ready | InitialState::Paused | InitialState::Failed => {
             !matches!(wish, Complete | Fail | Lost | Intent | Outcome | Resolve | Approve | Reject | Signal)
         }
-        Standing::Running => !matches!(wish, Claim | Outcome | Resolve | Approve | Reject | Signal),
-        Standing::InEffect => !matches!(wish, Claim | Approve | Reject | Signal),
-        Standing::InDoubt => !matches!(wish, Claim | Intent | Approve | Reject | Signal),
-        Standing::WaitingApproval => !matches!(wish, Complete | Fail | Lost | Intent | Outcome | Resolve | Signal),
-        Standing::WaitingSignal => {
+        InitialState::Running => !matches!(wish, Claim | Outcome | Resolve | Approve | Reject | Signal),
+        InitialState::InEffect => !matches!(wish, Claim | Approve | Reject | Signal),
+        InitialState::InDoubt => !matches!(wish, Claim | Intent | Approve | Reject | Signal),
+        InitialState::WaitingApproval => !matches!(wish, Complete | Fail | Lost | Intent | Outcome | Resolve | Signal),
+        InitialState::WaitingSignal => {
             !matches!(wish, Complete | Fail | Lost | Intent | Outcome | Resolve | Approve | Reject)
         }
     }
 }
 
 /// One run, and what its worker has in hand.
-struct Scene {
+struct RacedRun {
     tenant: TenantId,
     run: RunId,
     queue: String,
@@ -121,7 +121,7 @@ struct Scene {
     receipt: Option<ReceiptId>,
 }
 
-fn steps(standing: Standing, queue: &str) -> Vec<StepSpec> {
+fn steps(standing: InitialState, queue: &str) -> Vec<StepSpec> {
     let task = |key: &str| {
         let mut step = StepSpec::task(key, "task");
         queue.clone_into(&mut step.queue);
@@ -141,8 +141,8 @@ fn steps(standing: Standing, queue: &str) -> Vec<StepSpec> {
     };
     let until = WaitFor::Signal { signal: "go".into(), key: None, accept: Accept::Any };
     let first = match standing {
-        Standing::WaitingApproval => StepSpec::new("first", Work::Approval(gate)),
-        Standing::WaitingSignal => StepSpec::new("first", Work::Wait { until, timeout: None }),
+        InitialState::WaitingApproval => StepSpec::new("first", Work::Approval(gate)),
+        InitialState::WaitingSignal => StepSpec::new("first", Work::Wait { until, timeout: None }),
         _ => {
             pay.key = "first".into();
             return vec![pay, task("second")];
@@ -155,8 +155,8 @@ fn failure() -> ReportedOutcome {
     ReportedOutcome::Dead { error: StepError::new(ErrorClass::Terminal, "NO", "it did not work") }
 }
 
-impl Scene {
-    async fn set(engine: &Engine, tenant: TenantId, standing: Standing, queue: String) -> Self {
+impl RacedRun {
+    async fn set(engine: &Engine, tenant: TenantId, standing: InitialState, queue: String) -> Self {
         let plan = plan(steps(standing, &queue));
         let run = engine.runs().start(start(tenant, &plan, "null")).await.unwrap().run;
         let session =
@@ -164,24 +164,24 @@ impl Scene {
         let mut scene = Self { tenant, run, queue, session, assignment: None, receipt: None };
         let operator = || Context::operator("olga");
         match standing {
-            Standing::Ready | Standing::WaitingApproval | Standing::WaitingSignal => {}
-            Standing::Paused => drop(engine.runs().pause(tenant, run, "look".into(), operator()).await.unwrap()),
-            Standing::Running | Standing::InEffect | Standing::InDoubt | Standing::Failed => {
+            InitialState::Ready | InitialState::WaitingApproval | InitialState::WaitingSignal => {}
+            InitialState::Paused => drop(engine.runs().pause(tenant, run, "look".into(), operator()).await.unwrap()),
+            InitialState::Running | InitialState::InEffect | InitialState::InDoubt | InitialState::Failed => {
                 let assignment =
                     engine.workers().poll(session, 1, Duration::from_secs(10)).await.unwrap().pop().expect("work");
-                if matches!(standing, Standing::InEffect | Standing::InDoubt) {
+                if matches!(standing, InitialState::InEffect | InitialState::InDoubt) {
                     let answer = engine.workers().intent(session, intent(&assignment)).await.unwrap();
                     let EffectAnswer::Perform { receipt, .. } = answer else { panic!("{answer:?}") };
                     scene.receipt = Some(receipt);
                 }
                 match standing {
-                    Standing::InDoubt => engine.workers().release(assignment.at).await.unwrap(),
-                    Standing::Failed => {
+                    InitialState::InDoubt => engine.workers().release(assignment.at).await.unwrap(),
+                    InitialState::Failed => {
                         drop(engine.workers().complete(session, report(&assignment, failure())).await.unwrap());
                     }
                     _ => {}
                 }
-                if matches!(standing, Standing::InDoubt | Standing::Failed) {
+                if matches!(standing, InitialState::InDoubt | InitialState::Failed) {
                     reaches(engine, tenant, run, RunState::Paused).await;
                 }
                 scene.assignment = Some(assignment);
@@ -294,9 +294,14 @@ pub async fn two_engines(url: &StoreUrl) -> [Engine; 2] {
 
 const AT_ONCE: usize = 24;
 
-async fn race(engines: &[Engine; 2], tenant: TenantId, number: usize, (standing, one, other): (Standing, Wish, Wish)) {
+async fn race(
+    engines: &[Engine; 2],
+    tenant: TenantId,
+    number: usize,
+    (standing, one, other): (InitialState, Wish, Wish),
+) {
     let what = format!("{standing:?}: {one:?} against {other:?}");
-    let scene = Arc::new(Scene::set(&engines[number % 2], tenant, standing, format!("q{number}")).await);
+    let scene = Arc::new(RacedRun::set(&engines[number % 2], tenant, standing, format!("q{number}")).await);
     let racing = [(one, engines[0].clone()), (other, engines[1].clone())].map(|(wish, engine)| {
         let scene = Arc::clone(&scene);
         tokio::spawn(async move { scene.do_it(&engine, wish).await })
@@ -314,12 +319,12 @@ async fn race(engines: &[Engine; 2], tenant: TenantId, number: usize, (standing,
 async fn every_pair(url: &StoreUrl) {
     let engines = two_engines(url).await;
     let tenant = tenant(&engines[0], |_| {}).await;
-    let pairs = STANDINGS.into_iter().flat_map(|standing| {
+    let pairs = INITIAL_STATES.into_iter().flat_map(|standing| {
         let wishes: Vec<Wish> = WISHES.into_iter().filter(|wish| is_worth_it(standing, *wish)).collect();
         let with = wishes.clone();
         wishes.into_iter().flat_map(move |one| with.clone().into_iter().map(move |other| (standing, one, other)))
     });
-    let pairs: Vec<(Standing, Wish, Wish)> = pairs.collect();
+    let pairs: Vec<(InitialState, Wish, Wish)> = pairs.collect();
     assert!(pairs.len() > 400, "{}", pairs.len());
     // Each race has a queue and a run of its own, and much of it is waiting.
     futures::stream::iter(pairs.into_iter().enumerate())

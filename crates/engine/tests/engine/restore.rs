@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use crate::rig::{Database, done, ends, engine, options, plan, reaches, start, stop, tenant, work};
+use crate::harness::{Database, done, ends, engine, options, plan, reaches, start, stop, tenant, work};
 use interlock_core::ids::ServerId;
 use interlock_core::plan::{StepSpec, WaitFor, Work};
 use interlock_core::run::change::Context;
@@ -27,7 +27,7 @@ async fn a_restore_fences_parks_and_lets_people_decide() {
     let acting = engine_before.runs().start(start(tenant, &plan(vec![act]), "null")).await.unwrap().run;
     let timer = StepSpec::new("sleep", Work::Wait { until: WaitFor::For(Millis(2_000)), timeout: None });
     let waiting = engine_before.runs().start(start(tenant, &plan(vec![timer]), "null")).await.unwrap().run;
-    let session = engine_before.workers().register(crate::rig::hello(1)).await.unwrap().session;
+    let session = engine_before.workers().register(crate::harness::hello(1)).await.unwrap().session;
     let claimed = engine_before.workers().poll(session, 1, Duration::from_secs(5)).await.unwrap().pop().unwrap();
     interlock_store::backup_file(&path, &backup).await.unwrap();
     // After the backup the effect happens: the restored store will not know.
@@ -58,7 +58,7 @@ async fn a_restore_fences_parks_and_lets_people_decide() {
     assert!(matches!(after.workers().complete(session, report).await, Err(EngineError::StaleEpoch)));
     assert_eq!(ends(&after, tenant, waiting).await, RunState::Succeeded, "what does not act goes on by itself");
 
-    // Nobody runs it again until a person says so.
+    // No worker runs it again until a person says so.
     let counted = Arc::clone(&effects);
     work(&after, 1, move |_| {
         counted.fetch_add(1, Ordering::SeqCst);
@@ -94,7 +94,7 @@ async fn a_server_on_a_store_whose_restore_was_interrupted_parks_before_it_dispa
     let restored = Database::sqlite();
     interlock_store::restore(Some(&backup), &restored.url, Options::new(server())).await.unwrap();
     let after = engine(&restored).await;
-    let session = after.workers().register(crate::rig::hello(8)).await.unwrap().session;
+    let session = after.workers().register(crate::harness::hello(8)).await.unwrap().session;
     let handed = after.workers().poll(session, 8, Duration::from_millis(500)).await.unwrap();
     assert!(handed.is_empty(), "{handed:?}");
     for run in acting {

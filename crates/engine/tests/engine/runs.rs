@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
+use crate::harness::{Database, done, ends, engine, hello, plan, plan_with, reaches, start, stop, tenant, work};
 use crate::on_both;
-use crate::rig::{Database, done, ends, engine, hello, plan, plan_with, reaches, start, stop, tenant, work};
 use interlock_core::ids::{SessionId, TenantId};
 use interlock_core::json::Json;
 use interlock_core::plan::retry::{Backoff, ErrorClass, RetryPolicy, StepError};
@@ -123,10 +123,10 @@ on_both! {
 
     async fn bad_input_is_refused_by_name_and_leaves_nothing(database: &Database) {
         let engine = engine(database).await;
-        let nobody = TenantId(engine.fresh_id());
+        let no_tenant = TenantId(engine.fresh_id());
         let plan = plan(vec![task("a")]);
-        match engine.runs().start(start(nobody, &plan, "null")).await {
-            Err(EngineError::Rejected(Rejection::UnknownTenant { tenant })) => assert_eq!(tenant, nobody),
+        match engine.runs().start(start(no_tenant, &plan, "null")).await {
+            Err(EngineError::Rejected(Rejection::UnknownTenant { tenant })) => assert_eq!(tenant, no_tenant),
             other => panic!("{other:?}"),
         }
         let tenant = tenant(&engine, |_| {}).await;
@@ -349,7 +349,7 @@ on_both! {
         let tenant = tenant(&engine, |_| {}).await;
         let run = engine.runs().start(start(tenant, &plan(vec![task("a")]), "null")).await.unwrap().run;
         // A worker that claims and is never heard of again.
-        let lost = engine.workers().register(crate::rig::hello(1)).await.unwrap().session;
+        let lost = engine.workers().register(crate::harness::hello(1)).await.unwrap().session;
         let claimed = engine.workers().poll(lost, 1, Duration::from_secs(5)).await.unwrap().pop().unwrap();
         assert_eq!(claimed.at.attempt, 1);
         work(&engine, 1, |_| async { done("2") });
@@ -366,7 +366,7 @@ on_both! {
         let engine = engine(database).await;
         let tenant = tenant(&engine, |_| {}).await;
         engine.runs().start(start(tenant, &plan(vec![task("a"), task("b")]), "null")).await.unwrap();
-        let session = engine.workers().register(crate::rig::hello(1)).await.unwrap().session;
+        let session = engine.workers().register(crate::harness::hello(1)).await.unwrap().session;
         let first = engine.workers().poll(session, 1, Duration::from_secs(5)).await.unwrap().pop().unwrap();
         let report = || interlock_core::work::Report { at: first.at, epoch: first.epoch, outcome: done("1"), claim_next: true, cost: None, credentials: Vec::new() };
         let answer = engine.workers().complete(session, report()).await.unwrap();

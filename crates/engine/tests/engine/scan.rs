@@ -14,7 +14,7 @@ use interlock_engine::deliver::NoOtherDestinations;
 use interlock_engine::{Engine, EngineOptions};
 use interlock_store::{Faults, Mode, Options, Store, StoreUrl};
 
-use crate::rig::{hello, plan, start, stop, tenant};
+use crate::harness::{hello, plan, start, stop, tenant};
 
 #[derive(Default)]
 struct Counting(AtomicU64);

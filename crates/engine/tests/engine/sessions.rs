@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
+use crate::harness::{Database, done, ends, engine, hello, options, plan, report, start, stop, tenant};
+use crate::harness::{engine_with, plan_with};
 use crate::on_both;
-use crate::rig::{Database, done, ends, engine, hello, options, plan, report, start, stop, tenant};
-use crate::rig::{engine_with, plan_with};
 use interlock_core::ids::RunId;
 use interlock_core::plan::StepSpec;
 use interlock_core::rejection::Rejection;
@@ -66,7 +66,7 @@ on_both! {
         engine.runs().start(start(quiet, &plan, "null")).await.unwrap();
         let last = engine.workers().poll(session, 1, Duration::from_secs(5)).await.unwrap();
         assert_eq!(last.iter().map(|claimed| claimed.at.tenant).collect::<Vec<_>>(), [quiet]);
-        // Whoever waits gets the place of one that has ended.
+        // A waiting run gets the place of one that has ended.
         report(&engine, session, &first[0], done("1")).await;
         assert_eq!(engine.workers().poll(session, 2, Duration::from_secs(5)).await.unwrap().len(), 1);
         stop(engine).await;

@@ -22,8 +22,8 @@ use interlock_engine::{ApplyWorkflow, Engine, EngineOptions, Expected};
 use interlock_store::{CommitFault, Faults, Mode, Options, Page, RunFilter, Store, StoreUrl, Tenant, forget_memory};
 use uuid::Uuid;
 
+use crate::harness::{self, Database, ends, plan, reaches, start, stop};
 use crate::on_both;
-use crate::rig::{self, Database, ends, plan, reaches, start, stop};
 
 const FILE: &str = "name: heal\non: { signal: { type: alarm } }\nsteps: [{ id: a, task: work }]\n";
 
@@ -77,7 +77,7 @@ fn of_eve() -> Origin {
 async fn runs(engine: &Engine, tenant: TenantId) -> usize {
     let page = Page { limit: 10, after: None };
     let runs = engine.store().list_runs(tenant, &RunFilter::default(), page).await.unwrap();
-    // Whoever sends what starts a run has started it, and does not approve it.
+    // The sender of a signal that starts a run counts as its starter, and does not approve it.
     assert!(runs.iter().all(|run| run.started_by.as_deref() == Some("eve")), "{runs:?}");
     runs.len()
 }
@@ -137,9 +137,9 @@ async fn a_signal_that_is_stored_starts_its_run_whatever_becomes_of_the_server()
 
 on_both! {
     async fn old_signals_hide_no_new_one(database: &Database) {
-        let engine = rig::engine(database).await;
-        let tenant = rig::tenant(&engine, |_| {}).await;
-        // More than are looked at at once, of a key that somebody has always used.
+        let engine = harness::engine(database).await;
+        let tenant = harness::tenant(&engine, |_| {}).await;
+        // More than are looked at at once, of a key that was used long before.
         for _ in 0..70 {
             engine.signals().signal(alarm(tenant, None)).await.unwrap();
         }
@@ -152,15 +152,15 @@ on_both! {
         reaches(&engine, tenant, run, RunState::WaitingSignal).await;
         engine.signals().signal(alarm(tenant, None)).await.unwrap();
         assert_eq!(ends(&engine, tenant, run).await, RunState::Succeeded);
-        // Those before are for whoever takes them.
+        // Those before are for waits that accept any.
         let run = engine.runs().start(start(tenant, &wait(Accept::Any), "null")).await.unwrap().run;
         assert_eq!(ends(&engine, tenant, run).await, RunState::Succeeded);
         stop(engine).await;
     }
 
     async fn waits_without_a_signal_stand_in_nobodys_way(database: &Database) {
-        let engine = rig::engine(database).await;
-        let tenant = rig::tenant(&engine, |_| {}).await;
+        let engine = harness::engine(database).await;
+        let tenant = harness::tenant(&engine, |_| {}).await;
         let wait = |accept| {
             let until = WaitFor::Signal { signal: "alarm".into(), key: Some("db-1".into()), accept };
             plan(vec![StepSpec::new("wait", Work::Wait { until, timeout: None })])
@@ -176,8 +176,8 @@ on_both! {
     }
 
     async fn one_for_everybody_is_heard_once_by_each(database: &Database) {
-        let engine = rig::engine(database).await;
-        let tenant = rig::tenant(&engine, |_| {}).await;
+        let engine = harness::engine(database).await;
+        let tenant = harness::tenant(&engine, |_| {}).await;
         let wait = |key: &str| {
             let until =
                 WaitFor::Signal { signal: "alarm".into(), key: Some("db-1".into()), accept: Accept::Any };
@@ -196,7 +196,7 @@ on_both! {
         for run in waiting {
             assert_eq!(ends(&engine, tenant, run).await, RunState::Succeeded);
         }
-        // Whoever comes later hears it as well; whoever has heard it waits for another.
+        // A later wait gets it as well; a run that has had it waits for another.
         let later = engine.runs().start(start(tenant, &once, "null")).await.unwrap().run;
         assert_eq!(ends(&engine, tenant, later).await, RunState::Succeeded);
         assert_eq!(engine.store().load_runs(&[(tenant, stays)]).await.unwrap()[0].position, 1);
@@ -213,9 +213,9 @@ on_both! {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_signal_is_heard_though_the_servers_clocks_differ() {
     let database = &Database::postgres().await;
-    let ahead = rig::engine(database).await;
-    let behind = rig::engine(database).await;
-    let tenant = rig::tenant(&ahead, |_| {}).await;
+    let ahead = harness::engine(database).await;
+    let behind = harness::engine(database).await;
+    let tenant = harness::tenant(&ahead, |_| {}).await;
     ahead.clock().adjust(i64::try_from(limits::CLOCK_SKEW_TOLERATED.0).unwrap() / 2);
     let wait = |key: &str| {
         let until = WaitFor::Signal { signal: "alarm".into(), key: Some(key.into()), accept: Accept::SinceRun };

@@ -13,8 +13,8 @@ use interlock_core::work::{Assignment, EffectAnswer, EffectIntent, EffectOutcome
 use interlock_engine::Engine;
 use interlock_engine::commands::signal::SignalRequest;
 
+use crate::harness::{Database, done, ends, engine, hello, plan, reaches, report, start, stop, tenant};
 use crate::on_both;
-use crate::rig::{Database, done, ends, engine, hello, plan, reaches, report, start, stop, tenant};
 
 on_both! {
     async fn workers_with_different_tasks_on_one_queue_do_not_take_each_others_steps(database: &Database) {

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
+use crate::harness::{Database, done, ends, engine, plan, plan_with, reaches, start, stop, tenant, work};
 use crate::on_both;
-use crate::rig::{Database, done, ends, engine, plan, plan_with, reaches, start, stop, tenant, work};
 use interlock_core::ids::{RunId, TenantId};
 use interlock_core::json::Json;
 use interlock_core::plan::rules::OnConflict;
@@ -185,7 +185,7 @@ on_both! {
         stop(engine).await;
     }
 
-    // Two servers where the database allows it, many at once: never two of one subject, and nobody is forgotten.
+    // Two servers where the database allows it, many at once: never two of one subject, and no run is forgotten.
     async fn never_two_at_once(database: &Database) {
         let engines = match &database.url {
             interlock_store::StoreUrl::Postgres(_) => vec![engine(database).await, engine(database).await],

@@ -7,7 +7,7 @@ use interlock_connectors::{Connection, Connections};
 use interlock_core::time::Timestamp;
 use interlock_credentials::providers::fixed::FixedSecrets;
 use interlock_credentials::{Clock, Credentials};
-use interlock_outbound::{Answer, Call, Exchange, Exchanged, Outbound, OutboundError, StatusCode};
+use interlock_outbound::{Call, Exchange, Exchanged, HttpResponse, Outbound, OutboundError, StatusCode};
 use serde_json::Value;
 
 /// What the system answers to a method with a path: a status and a body, or nothing.
@@ -49,7 +49,7 @@ impl Exchange for Target {
                 (self.script)(&asked).ok_or_else(|| OutboundError::Failed("the connection broke".into()))?;
             let headers = interlock_outbound::header::HeaderMap::new();
             let status = StatusCode::from_u16(status).unwrap();
-            Ok(Answer { status, headers, body: body.to_string().into_bytes(), url })
+            Ok(HttpResponse { status, headers, body: body.to_string().into_bytes(), url })
         })
     }
 }

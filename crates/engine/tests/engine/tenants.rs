@@ -1,9 +1,9 @@
-//! What is somebody else's does not exist, on both databases.
+//! Rows of another tenant do not exist for a caller, on both databases.
 
 use std::time::Duration;
 
+use crate::harness::{Database, done, engine, hello, plan, start, stop, tenant};
 use crate::on_both;
-use crate::rig::{Database, done, engine, hello, plan, start, stop, tenant};
 use interlock_core::ids::{SessionId, TenantId};
 use interlock_core::json::Json;
 use interlock_core::plan::StepSpec;
@@ -39,8 +39,8 @@ on_both! {
         let outcome = || EffectOutcome { at, epoch, receipt, happened: true, response: None };
         absent(engine.workers().outcome(other, outcome()).await.err());
         absent(engine.workers().complete(other, report()).await.err());
-        let nobody = SessionId(engine.fresh_id());
-        assert!(matches!(engine.workers().complete(nobody, report()).await, Err(EngineError::SessionGone)));
+        let unknown = SessionId(engine.fresh_id());
+        assert!(matches!(engine.workers().complete(unknown, report()).await, Err(EngineError::SessionGone)));
         engine.workers().outcome(own, outcome()).await.unwrap();
         assert!(engine.workers().complete(own, report()).await.unwrap().recorded);
         stop(engine).await;

@@ -1,4 +1,4 @@
-//! Traces at a small OTLP collector: the six spans, how they hang together, and that nobody waits for them.
+//! Traces at a small OTLP collector: the six spans, how they hang together, and that no run waits for them.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
@@ -21,8 +21,8 @@ use serde_json::Value;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 
+use crate::harness::{Database, done, ends, engine_with, hello, options, plan, reaches, start, stop, tenant, work};
 use crate::on_both;
-use crate::rig::{Database, done, ends, engine_with, hello, options, plan, reaches, start, stop, tenant, work};
 
 const TRACE: &str = "4bf92f3577b34da6a3ce929d0e0e4736";
 const CALLER: &str = "00f067aa0ba902b7";

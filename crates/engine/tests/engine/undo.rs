@@ -10,9 +10,9 @@ use interlock_core::state::{RunState, StepState};
 use interlock_engine::commands::undo::UndoRequest;
 use interlock_engine::{Engine, EngineError, Started};
 
+use crate::harness::{Database, done, ends, engine, plan, start, stop, tenant, work};
 use crate::on_both;
 use crate::races::two_engines;
-use crate::rig::{Database, done, ends, engine, plan, start, stop, tenant, work};
 
 fn undoable(key: &str) -> StepSpec {
     let by = Undo::Handler(format!("un{key}"));

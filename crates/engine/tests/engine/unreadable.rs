@@ -1,4 +1,4 @@
-//! One row that cannot be read costs its own run, and nobody else's.
+//! One row that cannot be read costs its own run, and no other.
 
 use std::time::Duration;
 
@@ -10,8 +10,8 @@ use interlock_engine::Engine;
 use interlock_engine::set_aside::Item;
 use interlock_store::{Page, RunFilter, StoreUrl};
 
+use crate::harness::{Database, done, ends, engine, hello, plan, plan_with, start, stop, tenant, work};
 use crate::on_both;
-use crate::rig::{Database, done, ends, engine, hello, plan, plan_with, start, stop, tenant, work};
 
 /// Changes a run's row behind the engine's back.
 async fn change(database: &Database, run: RunId, assignment: &str) {
@@ -41,7 +41,7 @@ const MENDED: &str = "step_data = nullif(substr(step_data, 2), '')";
 /// Another engine on the same database, which has nothing in memory.
 async fn restarted(database: &Database, engine: Engine) -> Engine {
     stop(engine).await;
-    crate::rig::engine(database).await
+    crate::harness::engine(database).await
 }
 
 /// How often the run was tried; zero while it is not set aside.
@@ -116,7 +116,7 @@ on_both! {
         assert_eq!(named[0].row, runs[0].to_string());
         let (_, unreadable) = engine.store().unreadable_runs(1_000).await.unwrap();
         assert_eq!(unreadable.iter().map(|(_, run, _)| *run).collect::<Vec<_>>(), [runs[0]]);
-        // Once somebody has mended it, it goes on by itself.
+        // Once an operator has mended the row, the run goes on by itself.
         change(database, runs[0], MENDED).await;
         assert_eq!(ends(&engine, tenant, runs[0]).await, RunState::Succeeded);
         assert_eq!(engine.health().set_aside(), []);

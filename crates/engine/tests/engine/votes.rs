@@ -19,10 +19,10 @@ use interlock_engine::commands::vote::VoteRequest;
 use interlock_engine::{Engine, EngineError};
 use interlock_store::{ApprovalRow, EventRecord, StoreUrl};
 
+use crate::harness::{Database, plan, start, stop, tenant};
 use crate::races::two_engines;
-use crate::rig::{Database, plan, start, stop, tenant};
 
-/// Rounds where nobody says otherwise (`INTERLOCK_TEST_VOTE_RACES`).
+/// Rounds where `INTERLOCK_TEST_VOTE_RACES` is not set.
 const ROUNDS: usize = 2_000;
 const AT_ONCE: usize = 64;
 
@@ -150,7 +150,7 @@ async fn check(engine: &Engine, (tenant, run): (TenantId, RunId), quorum: u32, s
                 passed |= status == ApprovalState::Approved;
             }
             Event::StepCompleted { step: 1, .. } => {
-                assert!(passed, "seed {seed}: it ran before anybody had agreed: {events:?}");
+                assert!(passed, "seed {seed}: it ran before a person had agreed: {events:?}");
                 begun = true;
             }
             Event::StepSkipped { step, .. } => drop(skipped.insert(step)),

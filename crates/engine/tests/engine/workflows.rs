@@ -7,7 +7,7 @@ use interlock_core::json::Json;
 use interlock_engine::audit::Actor;
 use interlock_engine::{ApplyError, ApplyWorkflow, Engine, EngineError, Expected, IdempotencyKey, StartWorkflow};
 
-use crate::rig::{Database, ends, engine, stop, tenant};
+use crate::harness::{Database, ends, engine, stop, tenant};
 
 const FILE: &str = "name: restart
 inputs:
@@ -67,8 +67,8 @@ async fn an_unchanged_file_is_the_same_version(database: Database) {
     assert!(matches!(broken, Err(ApplyError::Invalid(_))));
     let command = engine.workflows().apply(request(tenant, "name: x\nsteps: [{ id: a, run: [/bin/true] }]\n")).await;
     assert!(command.unwrap_err().to_string().contains("needs a `profile`"));
-    let nobody = TenantId(engine.fresh_id());
-    assert!(matches!(engine.workflows().apply(request(nobody, FILE)).await, Err(ApplyError::Engine(_))));
+    let unknown = TenantId(engine.fresh_id());
+    assert!(matches!(engine.workflows().apply(request(unknown, FILE)).await, Err(ApplyError::Engine(_))));
     stop(engine).await;
 }
 
@@ -163,13 +163,13 @@ macro_rules! on_both {
         mod sqlite {
             $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
             async fn $name() {
-                super::$name(crate::rig::Database::sqlite()).await;
+                super::$name(crate::harness::Database::sqlite()).await;
             })+
         }
         mod postgres {
             $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
             async fn $name() {
-                super::$name(crate::rig::Database::postgres().await).await;
+                super::$name(crate::harness::Database::postgres().await).await;
             })+
         }
     };

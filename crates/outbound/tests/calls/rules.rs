@@ -1,4 +1,4 @@
-//! Names that change their mind, addresses in disguise, and our own door.
+//! Names that resolve differently the second time, addresses in other notations, and the server's own listener.
 
 use interlock_outbound::{Call, OutboundError, Why};
 

@@ -1,4 +1,4 @@
-//! A server that says what it is told to, and remembers who came. And a resolver that changes its mind.
+//! A server that answers as a test says, and remembers the requests. And a resolver whose answers change.
 
 use std::collections::VecDeque;
 use std::net::{IpAddr, SocketAddr};

@@ -47,7 +47,7 @@ fn each_node<'a>(module: &'a Module, see: &mut dyn FnMut(Node<'a>)) {
     }
 }
 
-/// Rules of ours are added to the modules under names that begin so.
+/// Names that a bundle may not use: Interlock adds its own rules to the modules under names that begin so.
 fn reserved_names(module: &Module) -> Vec<Problem> {
     let mut found = Vec::new();
     each_node(module, &mut |node| {

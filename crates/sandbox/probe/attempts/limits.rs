@@ -1,4 +1,4 @@
-//! More than the profile gives.
+//! Attempts to use more processes, memory and the like than the profile allows.
 
 use std::fs::File;
 use std::io;

@@ -18,7 +18,7 @@ pub struct Attempt {
     pub name: &'static str,
     /// Profiles that do not promise to stop it.
     pub allowed_in: &'static [&'static str],
-    pub who: Who,
+    pub who: Privilege,
     /// What the attempt is on, where not every host has it.
     pub needs: Option<&'static str>,
     pub act: fn(&Ground) -> io::Result<()>,
@@ -26,13 +26,13 @@ pub struct Attempt {
 
 /// Who can do it outside.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Who {
-    Anybody,
+pub enum Privilege {
+    AnyUser,
     Root,
 }
 
 pub const fn attempt(name: &'static str, act: fn(&Ground) -> io::Result<()>) -> Attempt {
-    Attempt { name, allowed_in: &[], who: Who::Anybody, needs: None, act }
+    Attempt { name, allowed_in: &[], who: Privilege::AnyUser, needs: None, act }
 }
 
 impl Attempt {
@@ -48,11 +48,11 @@ impl Attempt {
 
     /// Whether it can be tried outside.
     pub fn is_possible(&self, is_root: bool) -> bool {
-        (is_root || self.who == Who::Anybody) && self.needs.is_none_or(|path| std::path::Path::new(path).exists())
+        (is_root || self.who == Privilege::AnyUser) && self.needs.is_none_or(|path| std::path::Path::new(path).exists())
     }
 
     pub const fn by_root(mut self) -> Self {
-        self.who = Who::Root;
+        self.who = Privilege::Root;
         self
     }
 }
@@ -75,7 +75,7 @@ pub fn run_all(ground: &str) {
     for attempt in all() {
         let result = try_one(attempt, &ground);
         let line = serde_json::to_string(&result).expect("a result is JSON");
-        writeln!(io::stdout(), "{line}").expect("somebody reads");
+        writeln!(io::stdout(), "{line}").expect("stdout is read");
     }
 }
 

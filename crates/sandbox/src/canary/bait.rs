@@ -48,8 +48,8 @@ impl Bait {
     }
 }
 
-/// Shared memory under a key with the port of a listener in it. The port is one that nobody else has, so the key is likely free;
-/// one that is not may be of a worker in another network, so another port is taken.
+/// Shared memory under a key with the port of a listener in it. The port is held by this process alone, so the key is
+/// likely free; one that is not may be of a worker in another network, so another port is taken.
 fn share_memory() -> io::Result<(TcpListener, i32, i64)> {
     let flags = libc::IPC_CREAT as u64 | libc::IPC_EXCL as u64 | READ_AND_WRITE_FOR_ALL;
     // Kept open meanwhile, so that the next port is another one.
@@ -66,7 +66,7 @@ fn share_memory() -> io::Result<(TcpListener, i32, i64)> {
     Err(io::ErrorKind::AlreadyExists.into())
 }
 
-/// Shared memory outlives whoever was killed with it: what a dead worker of this user has left behind is removed.
+/// Shared memory outlives the process that made it: what a dead worker of this user has left behind is removed.
 fn sweep_memory() {
     let Ok(list) = std::fs::read_to_string("/proc/sysvipc/shm") else { return };
     let own = rustix::process::geteuid().as_raw();

@@ -14,7 +14,7 @@ use crate::launch::Launch;
 use crate::launch::view::{Additions, View};
 use crate::limits;
 use crate::redact::Values;
-use crate::running::{self, Outcome, Prepared, Stream};
+use crate::running::{self, Outcome, PreparedCommand, Stream};
 use crate::sandbox::Host;
 use crate::shim::acts::{Act, DONE, REFUSED};
 use crate::shim::{self, Action, Attestation};
@@ -28,7 +28,7 @@ const MIB: u64 = 1 << 20;
 
 /// What came of an act.
 #[derive(Debug, Clone)]
-enum Tried {
+enum ActOutcome {
     Refused(String),
     Done,
     /// The sandbox itself could not be made, or ended in another way.
@@ -37,7 +37,7 @@ enum Tried {
 
 /// An act with its result, and what was seen around it.
 struct Trial {
-    tried: Tried,
+    tried: ActOutcome,
     attestation: Option<Attestation>,
     limits_met: Vec<&'static str>,
     outcome: Option<Outcome>,
@@ -123,18 +123,18 @@ const fn with(namespaces: &'static [Namespace]) -> Spec {
     Spec { namespaces, ..BARE }
 }
 
-fn failure(tried: &Tried) -> String {
+fn failure(tried: &ActOutcome) -> String {
     match tried {
-        Tried::Refused(why) => format!("refused: {why}"),
-        Tried::Done => "the act was not refused".to_owned(),
-        Tried::Failed(why) => why.clone(),
+        ActOutcome::Refused(why) => format!("refused: {why}"),
+        ActOutcome::Done => "the act was not refused".to_owned(),
+        ActOutcome::Failed(why) => why.clone(),
     }
 }
 
-fn judge(tried: &Tried, evidence: &str) -> Proof {
+fn judge(tried: &ActOutcome, evidence: &str) -> Proof {
     match tried {
-        Tried::Refused(why) => Proof::proven(format!("{evidence}: {why}")),
-        Tried::Done | Tried::Failed(_) => Proof::absent(failure(tried)),
+        ActOutcome::Refused(why) => Proof::proven(format!("{evidence}: {why}")),
+        ActOutcome::Done | ActOutcome::Failed(_) => Proof::absent(failure(tried)),
     }
 }
 
@@ -227,7 +227,9 @@ impl Prover<'_> {
     async fn run(&self, act: Act, spec: &Spec, group: Option<Group>, watchdog: Duration) -> Trial {
         match self.try_run(act, spec, group, watchdog).await {
             Ok(trial) => trial,
-            Err(why) => Trial { tried: Tried::Failed(why), attestation: None, limits_met: Vec::new(), outcome: None },
+            Err(why) => {
+                Trial { tried: ActOutcome::Failed(why), attestation: None, limits_met: Vec::new(), outcome: None }
+            }
         }
     }
 
@@ -245,7 +247,7 @@ impl Prover<'_> {
             wall: spec.limits.wall,
             doors: doors.unwrap_or_default(),
         };
-        let prepared = Prepared {
+        let prepared = PreparedCommand {
             values: Values::new(&[]),
             group,
             broker: None,
@@ -261,12 +263,12 @@ impl Prover<'_> {
         }
         let ended = running.end().await;
         let tried = match ended.outcome {
-            Outcome::Exited { code: REFUSED } => Tried::Refused(said.trim().to_owned()),
-            Outcome::Exited { code: DONE } => Tried::Done,
-            Outcome::Signaled { signal } => Tried::Refused(format!("killed by signal {signal}")),
+            Outcome::Exited { code: REFUSED } => ActOutcome::Refused(said.trim().to_owned()),
+            Outcome::Exited { code: DONE } => ActOutcome::Done,
+            Outcome::Signaled { signal } => ActOutcome::Refused(format!("killed by signal {signal}")),
             // The kernel may choose the shim when it kills for want of memory.
-            Outcome::Killed if ended.limits_met.contains(&"memory") => Tried::Refused("killed".to_owned()),
-            outcome => Tried::Failed(format!("{outcome:?}")),
+            Outcome::Killed if ended.limits_met.contains(&"memory") => ActOutcome::Refused("killed".to_owned()),
+            outcome => ActOutcome::Failed(format!("{outcome:?}")),
         };
         Ok(Trial {
             tried,
@@ -277,10 +279,12 @@ impl Prover<'_> {
     }
 }
 
-fn compare(with: &Tried, without: &Tried) -> Proof {
+fn compare(with: &ActOutcome, without: &ActOutcome) -> Proof {
     match (with, without) {
-        (Tried::Refused(why), Tried::Done) => Proof::proven(format!("refused with it ({why}), done without it")),
-        (Tried::Refused(_), without) => {
+        (ActOutcome::Refused(why), ActOutcome::Done) => {
+            Proof::proven(format!("refused with it ({why}), done without it"))
+        }
+        (ActOutcome::Refused(_), without) => {
             Proof::absent(format!("the act proves nothing: without the control it was {}", failure(without)))
         }
         (with, _) => Proof::absent(failure(with)),

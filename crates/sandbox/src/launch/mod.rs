@@ -54,7 +54,7 @@ pub(crate) struct Launch<'a> {
 
 /// A started sandbox, seen from the worker: the near ends of all pipes.
 #[derive(Debug)]
-pub(crate) struct Launched {
+pub(crate) struct LaunchedSandbox {
     pub bwrap: Pid,
     pub stdout: OwnedFd,
     pub stderr: OwnedFd,
@@ -66,13 +66,13 @@ pub(crate) struct Launched {
 }
 
 impl Launch<'_> {
-    pub async fn start(self, programs: &Programs) -> io::Result<Launched> {
+    pub async fn start(self, programs: &Programs) -> io::Result<LaunchedSandbox> {
         let (stdout, stdout_inside) = pipes::pipe()?;
         let (stderr, stderr_inside) = pipes::pipe()?;
         let (status, status_inside) = pipes::pipe()?;
         let (json_status, json_status_inside) = pipes::pipe()?;
         let (renewals_inside, renewals) = pipes::pipe()?;
-        let mut passed = Passed::default();
+        let mut passed = PassedDescriptors::default();
         // Programs open `/dev/stdout` and `/dev/fd/3` anew, for which they must own the pipe.
         for pipe in [&stdout_inside, &stderr_inside] {
             give(pipe, programs.run_as)?;
@@ -132,7 +132,7 @@ impl Launch<'_> {
         command.stdin(Stdio::null()).stdout(stdout_inside).stderr(stderr_inside);
         hook(&mut command, passed.numbers(), self.doors, programs.run_as);
         let child = spawner::spawn(command).await.map_err(|error| explain(&programs.bwrap, &error))?;
-        Ok(Launched { bwrap: Pid::from_child(&child), stdout, stderr, status, json_status, renewals })
+        Ok(LaunchedSandbox { bwrap: Pid::from_child(&child), stdout, stderr, status, json_status, renewals })
     }
 
     fn sockets(&self) -> SocketRule {
@@ -153,9 +153,9 @@ fn give(pipe: &OwnedFd, owner: Option<Identity>) -> io::Result<()> {
 
 /// The far ends, open until the child has them.
 #[derive(Default)]
-struct Passed(Vec<OwnedFd>);
+struct PassedDescriptors(Vec<OwnedFd>);
 
-impl Passed {
+impl PassedDescriptors {
     fn add(&mut self, descriptor: OwnedFd) -> RawFd {
         let number = descriptor.as_raw_fd();
         self.0.push(descriptor);

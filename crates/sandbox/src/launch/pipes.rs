@@ -18,7 +18,7 @@ pub(super) fn file_with(bytes: &[u8]) -> io::Result<OwnedFd> {
     Ok(file)
 }
 
-/// A pipe with these bytes in it, and nobody to write more. What was read is gone, and the kernel never swaps it out.
+/// A pipe with these bytes in it, and no writer. What was read is gone, and the kernel never swaps it out.
 pub(super) fn pipe_holding(bytes: &[u8]) -> io::Result<OwnedFd> {
     let (read, write) = pipe()?;
     // A pipe that is too small must be an error, not a wait for a reader that does not exist yet.

@@ -31,7 +31,7 @@ fn jobs() -> Option<&'static Sender<Job>> {
         let work = move || {
             for mut job in queue {
                 let started = job.command.spawn();
-                // Nobody waits any more: the command must not go on unwatched.
+                // The caller does not wait any more: the command must not go on unwatched.
                 if let Err(Ok(mut child)) = job.reply.send(started) {
                     let _ = child.kill();
                     let _ = child.wait();

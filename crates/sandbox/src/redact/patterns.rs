@@ -1,4 +1,4 @@
-//! What looks like a secret although nobody has named it: keys and tokens with a telling beginning, key blocks,
+//! What looks like a secret although it is not a named one: keys and tokens with a telling beginning, key blocks,
 //! passwords in URLs and assignments.
 
 use std::sync::LazyLock;
@@ -146,7 +146,7 @@ enum Inside {
     BlockEnd,
 }
 
-enum Found {
+enum PatternMatch {
     Nothing,
     MaybeMore,
     /// Bytes to show, then the mark; bytes that this took; and where the scan is then.
@@ -211,9 +211,9 @@ impl Patterns {
                 continue;
             }
             match pattern.at_start(beginning, rest) {
-                Found::MaybeMore if !ended => return None,
-                Found::Nothing | Found::MaybeMore => {}
-                Found::Secret { shown, taken, then } => {
+                PatternMatch::MaybeMore if !ended => return None,
+                PatternMatch::Nothing | PatternMatch::MaybeMore => {}
+                PatternMatch::Secret { shown, taken, then } => {
                     out.extend(&rest[..shown]);
                     out.extend(MARK.as_bytes());
                     self.inside = then;
@@ -252,7 +252,7 @@ static BY_FIRST: LazyLock<Vec<Beginnings>> = LazyLock::new(|| {
 });
 
 impl Pattern {
-    fn at_start(&self, beginning: &[u8], text: &[u8]) -> Found {
+    fn at_start(&self, beginning: &[u8], text: &[u8]) -> PatternMatch {
         let len = beginning.len().min(text.len());
         let same = if self.ignore_case {
             text[..len].eq_ignore_ascii_case(&beginning[..len])
@@ -260,38 +260,38 @@ impl Pattern {
             text[..len] == beginning[..len]
         };
         match same {
-            false => Found::Nothing,
-            true if len < beginning.len() => Found::MaybeMore,
+            false => PatternMatch::Nothing,
+            true if len < beginning.len() => PatternMatch::MaybeMore,
             true => self.body(len, text),
         }
     }
 
-    fn body(&self, begun: usize, text: &[u8]) -> Found {
+    fn body(&self, begun: usize, text: &[u8]) -> PatternMatch {
         let shown = if self.keep_beginning { begun } else { 0 };
         let rest = &text[begun..];
         match self.body {
-            Body::Until(end) => Found::Secret { shown, taken: begun, then: Inside::Block(end) },
+            Body::Until(end) => PatternMatch::Secret { shown, taken: begun, then: Inside::Block(end) },
             Body::Run { of, least } => {
                 let run = rest.iter().take(least).take_while(|byte| of(**byte)).count();
                 if run == least {
-                    Found::Secret { shown, taken: begun + run, then: Inside::Run(of) }
+                    PatternMatch::Secret { shown, taken: begun + run, then: Inside::Run(of) }
                 } else if run == rest.len() {
-                    Found::MaybeMore
+                    PatternMatch::MaybeMore
                 } else {
-                    Found::Nothing
+                    PatternMatch::Nothing
                 }
             }
             Body::UserInfo => {
                 let len = rest.iter().take(USER_INFO_BYTES_MAX).take_while(|byte| is_user_info(**byte)).count();
                 if len == rest.len() && len < USER_INFO_BYTES_MAX {
-                    return Found::MaybeMore;
+                    return PatternMatch::MaybeMore;
                 }
                 let colon = rest[..len].iter().position(|byte| *byte == b':');
                 match colon {
                     Some(colon) if rest.get(len) == Some(&b'@') && colon + 1 < len => {
-                        Found::Secret { shown: begun + colon + 1, taken: begun + len, then: Inside::Text }
+                        PatternMatch::Secret { shown: begun + colon + 1, taken: begun + len, then: Inside::Text }
                     }
-                    _ => Found::Nothing,
+                    _ => PatternMatch::Nothing,
                 }
             }
         }

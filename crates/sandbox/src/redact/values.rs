@@ -38,29 +38,29 @@ impl Values {
     }
 
     /// The longest value at the beginning of the text, or that it takes more text to tell.
-    fn at_start(&self, text: &[u8]) -> Seen {
+    fn at_start(&self, text: &[u8]) -> ValueMatch {
         let candidates = text.first().map(|first| &self.by_first[usize::from(*first)]);
         let mut longest = None;
         for number in candidates.into_iter().flatten() {
             match seen(&self.needles[*number], text) {
-                Seen::MaybeLonger => return Seen::MaybeLonger,
-                Seen::Value(len) => longest = longest.max(Some(len)),
-                Seen::Nothing => {}
+                ValueMatch::MaybeLonger => return ValueMatch::MaybeLonger,
+                ValueMatch::Value(len) => longest = longest.max(Some(len)),
+                ValueMatch::Nothing => {}
             }
         }
-        longest.map_or(Seen::Nothing, Seen::Value)
+        longest.map_or(ValueMatch::Nothing, ValueMatch::Value)
     }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Seen {
+enum ValueMatch {
     Nothing,
     Value(usize),
     MaybeLonger,
 }
 
 /// Follows all spellings at once, so that ambiguous ones cost no more than their number.
-fn seen(needle: &Needle, text: &[u8]) -> Seen {
+fn seen(needle: &Needle, text: &[u8]) -> ValueMatch {
     let mut ends = vec![0];
     let mut maybe_longer = false;
     for spellings in &needle.units {
@@ -80,9 +80,9 @@ fn seen(needle: &Needle, text: &[u8]) -> Seen {
         ends = next;
     }
     if maybe_longer {
-        return Seen::MaybeLonger;
+        return ValueMatch::MaybeLonger;
     }
-    ends.last().map_or(Seen::Nothing, |end| Seen::Value(*end))
+    ends.last().map_or(ValueMatch::Nothing, |end| ValueMatch::Value(*end))
 }
 
 #[derive(Debug)]
@@ -114,12 +114,12 @@ impl ValueScan {
         while at < self.held.len() {
             let mut text = &self.held[at..];
             let seen = match self.values.at_start(text) {
-                Seen::MaybeLonger if !ended => break,
+                ValueMatch::MaybeLonger if !ended => break,
                 // No more text comes: the longest value within what there is.
-                Seen::MaybeLonger => longest_whole(&self.values, text),
+                ValueMatch::MaybeLonger => longest_whole(&self.values, text),
                 seen => seen,
             };
-            if let Seen::Value(len) = seen {
+            if let ValueMatch::Value(len) = seen {
                 out.extend(MARK.as_bytes());
                 at += len;
             } else {
@@ -135,7 +135,7 @@ impl ValueScan {
     }
 }
 
-fn longest_whole(values: &Values, text: &[u8]) -> Seen {
+fn longest_whole(values: &Values, text: &[u8]) -> ValueMatch {
     let whole = |needle: &Needle| {
         let mut ends = vec![0];
         for spellings in &needle.units {
@@ -152,7 +152,7 @@ fn longest_whole(values: &Values, text: &[u8]) -> Seen {
         }
         ends.into_iter().max()
     };
-    values.needles.iter().filter_map(whole).max().map_or(Seen::Nothing, Seen::Value)
+    values.needles.iter().filter_map(whole).max().map_or(ValueMatch::Nothing, ValueMatch::Value)
 }
 
 impl Drop for ValueScan {

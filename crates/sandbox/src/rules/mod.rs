@@ -89,9 +89,7 @@ impl CommandRules {
         let scope = profile.spec().commands;
         let fits =
             |rules: &[Template]| rules.iter().find(|rule| rule.fits(&argv, &program.resolved)).map(ToString::to_string);
-        if scope != CommandScope::AllowList
-            && let Some(rule) = fits(&self.deny)
-        {
+        if let Some(rule) = fits(&self.deny) {
             return Err(NotPermitted::Denied { rule });
         }
         let interpreter = inline::interpreter(&argv, &program.resolved);
@@ -162,9 +160,11 @@ mod tests {
     #[test]
     fn the_deny_list_wins_over_the_allow_list() {
         let rules = rules(&["/usr/bin/rm {args...}"], &["/usr/bin/rm {args...} -rf {more...}"], &[]);
-        assert!(judge(&rules, Profile::ProdStandard, "/usr/bin/rm /tmp/a").is_ok());
-        let refused = judge(&rules, Profile::ProdStandard, "/usr/bin/rm -rf /tmp").unwrap_err();
-        assert!(matches!(refused, NotPermitted::Denied { .. }), "{refused}");
+        for profile in Profile::ALL {
+            assert!(judge(&rules, *profile, "/usr/bin/rm /tmp/a").is_ok(), "{profile}");
+            let refused = judge(&rules, *profile, "/usr/bin/rm -rf /tmp").unwrap_err();
+            assert!(matches!(refused, NotPermitted::Denied { .. }), "{profile}: {refused}");
+        }
     }
 
     #[test]

@@ -23,11 +23,11 @@ const EXPRESSION_BYTES_MAX: usize = 64 << 10;
 pub struct Template {
     text: String,
     program: PathBuf,
-    words: Vec<Word>,
+    words: Vec<TemplateWord>,
 }
 
 #[derive(Debug, Clone)]
-enum Word {
+enum TemplateWord {
     Exactly(String),
     Fits(Regex),
     AnyNumber,
@@ -51,12 +51,12 @@ impl Template {
 }
 
 /// Wildcards as in file names: after a mismatch the last `{more...}` takes one argument more.
-fn fits(words: &[Word], arguments: &[String]) -> bool {
+fn fits(words: &[TemplateWord], arguments: &[String]) -> bool {
     let (mut word, mut argument) = (0, 0);
     let mut retry: Option<(usize, usize)> = None;
     while argument < arguments.len() {
         match words.get(word) {
-            Some(Word::AnyNumber) => {
+            Some(TemplateWord::AnyNumber) => {
                 retry = Some((word + 1, argument));
                 word += 1;
             }
@@ -71,10 +71,10 @@ fn fits(words: &[Word], arguments: &[String]) -> bool {
             }
         }
     }
-    words[word..].iter().all(|word| matches!(word, Word::AnyNumber))
+    words[word..].iter().all(|word| matches!(word, TemplateWord::AnyNumber))
 }
 
-impl Word {
+impl TemplateWord {
     fn fits(&self, argument: &str) -> bool {
         match self {
             Self::Exactly(word) => word == argument,
@@ -103,7 +103,7 @@ impl FromStr for Template {
         if !program.starts_with('/') || program.contains(['{', '}']) {
             return Err(invalid("its first word is not an absolute path".to_owned()));
         }
-        let words: Vec<Word> = words.map(|word| parse(word).map_err(&invalid)).collect::<Result<_, _>>()?;
+        let words: Vec<TemplateWord> = words.map(|word| parse(word).map_err(&invalid)).collect::<Result<_, _>>()?;
         if words.len() > WORDS_MAX {
             return Err(invalid(format!("it has more than {WORDS_MAX} words")));
         }
@@ -111,13 +111,13 @@ impl FromStr for Template {
     }
 }
 
-fn parse(word: &str) -> Result<Word, String> {
+fn parse(word: &str) -> Result<TemplateWord, String> {
     if !word.contains(['{', '}']) {
-        return Ok(Word::Exactly(word.to_owned()));
+        return Ok(TemplateWord::Exactly(word.to_owned()));
     }
     if word.starts_with('{') && word.ends_with("...}") {
         name(&word[1..word.len() - 4])?;
-        return Ok(Word::AnyNumber);
+        return Ok(TemplateWord::AnyNumber);
     }
     let mut pattern = String::from(r"\A");
     let mut rest = word;
@@ -139,7 +139,7 @@ fn parse(word: &str) -> Result<Word, String> {
     pattern.push_str(&regex::escape(rest));
     pattern.push_str(r"\z");
     let expression = RegexBuilder::new(&pattern).size_limit(EXPRESSION_BYTES_MAX).build();
-    expression.map(Word::Fits).map_err(|error| format!("`{word}`: {}", error.to_string().replace('\n', " ")))
+    expression.map(TemplateWord::Fits).map_err(|error| format!("`{word}`: {}", error.to_string().replace('\n', " ")))
 }
 
 /// Expressions hold braces of their own: `[a-z]{2,8}`.

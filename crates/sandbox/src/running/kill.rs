@@ -35,7 +35,7 @@ impl Killer {
         *self.reason.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
-    /// Leaves the killing to whoever supervises, which gives the command its grace.
+    /// Leaves the killing to the supervisor, which gives the command its grace.
     pub fn ask(&self, reason: KillReason) {
         self.note(reason);
         self.asked.notify_one();

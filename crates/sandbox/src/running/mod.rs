@@ -11,7 +11,7 @@ use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
 
 pub use output::{Chunk, OutputCount, Stream};
-pub(crate) use start::{Prepared, start};
+pub(crate) use start::{PreparedCommand, start};
 
 use crate::egress::EgressAttempt;
 use crate::shim::Attestation;
@@ -21,14 +21,14 @@ use kill::{KillReason, Killer};
 #[derive(Debug)]
 pub struct Running {
     chunks: mpsc::Receiver<Chunk>,
-    ended: oneshot::Receiver<Ended>,
+    ended: oneshot::Receiver<CommandResult>,
     killer: Arc<Killer>,
     attestation: Attestation,
 }
 
 /// How a command ended. Nothing that it had started runs any more.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Ended {
+pub struct CommandResult {
     pub outcome: Outcome,
     pub duration: Duration,
     /// Of all processes together where cgroups count it, else of the largest one.
@@ -52,7 +52,7 @@ pub enum Outcome {
     TimedOut,
     /// The shim ended it: renewals did not arrive.
     NotRenewed,
-    /// The sandbox died from outside, without a word: for want of memory, or by somebody's hand.
+    /// The sandbox died from outside, without a word: for want of memory, or by a signal.
     Killed,
 }
 
@@ -63,10 +63,10 @@ impl Running {
     }
 
     /// Waits for the end. Output that was not read is thrown away.
-    pub async fn end(mut self) -> Ended {
+    pub async fn end(mut self) -> CommandResult {
         while self.chunks.recv().await.is_some() {}
         let ended = (&mut self.ended).await;
-        ended.unwrap_or_else(|_| Ended {
+        ended.unwrap_or_else(|_| CommandResult {
             // The runtime is shutting down and has dropped the supervisor.
             outcome: Outcome::Killed,
             duration: Duration::ZERO,
@@ -88,7 +88,7 @@ impl Running {
         self.killer.renew();
     }
 
-    /// The same as `cancel` and `renew`, for whoever does not hold the output.
+    /// The same as `cancel` and `renew`, for callers that do not hold the output.
     pub fn control(&self) -> RunningControl {
         RunningControl(Arc::clone(&self.killer))
     }

@@ -18,13 +18,13 @@ use super::supervise::{Supervisor, reap};
 use super::{Chunk, Running};
 use crate::cgroup::Group;
 use crate::egress::Broker;
-use crate::launch::{Launch, Launched, Programs};
+use crate::launch::{Launch, LaunchedSandbox, Programs};
 use crate::limits;
 use crate::redact::Values;
 use crate::shim::{self, Attestation, Report};
 
 /// What goes with a command for its whole life.
-pub(crate) struct Prepared {
+pub(crate) struct PreparedCommand {
     pub values: Arc<Values>,
     pub group: Option<Group>,
     pub broker: Option<Broker>,
@@ -33,10 +33,14 @@ pub(crate) struct Prepared {
 }
 
 /// Starts the sandbox and waits until the command has been executed in it. An error means that it was not.
-pub(crate) async fn start(launch: Launch<'_>, programs: &Programs, prepared: Prepared) -> Result<Running, String> {
+pub(crate) async fn start(
+    launch: Launch<'_>,
+    programs: &Programs,
+    prepared: PreparedCommand,
+) -> Result<Running, String> {
     let (limit, wall, watchdog) = (launch.spec.limits.output_bytes, launch.wall, launch.watchdog);
     let launched = launch.start(programs).await.map_err(|error| error.to_string())?;
-    let Launched { bwrap, stdout, stderr, status, json_status, renewals } = launched;
+    let LaunchedSandbox { bwrap, stdout, stderr, status, json_status, renewals } = launched;
     let bwrap = Guard::of(bwrap).map_err(|error| error.to_string())?;
     let io = |error: io::Error| error.to_string();
     rustix::io::ioctl_fionbio(&renewals, true).map_err(|error| error.to_string())?;

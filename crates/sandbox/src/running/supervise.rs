@@ -12,7 +12,7 @@ use tokio::time::{Instant, MissedTickBehavior, sleep_until, timeout};
 
 use super::kill::{KillReason, Killer};
 use super::start::line;
-use super::{Ended, Outcome, OutputCount};
+use super::{CommandResult, Outcome, OutputCount};
 use crate::cgroup::{Group, GroupUsage};
 use crate::egress::Broker;
 use crate::limits;
@@ -34,7 +34,7 @@ pub(super) struct Supervisor {
 }
 
 impl Supervisor {
-    pub async fn run(mut self) -> Ended {
+    pub async fn run(mut self) -> CommandResult {
         let last = self.until_last_word().await;
         self.gone().await;
         let duration = self.began.elapsed();
@@ -44,7 +44,7 @@ impl Supervisor {
             Some(Report::Ended(end)) => Some(*end),
             _ => None,
         };
-        Ended {
+        CommandResult {
             outcome: outcome(self.killer.reason(), last.as_ref()),
             duration,
             peak_memory_bytes: usage.peak_bytes.or(end.map(|end| end.peak_bytes)).unwrap_or(0),

@@ -93,7 +93,7 @@ pub(super) const NEW_NAMESPACE: &[libc::c_int] = &[
     libc::CLONE_NEWCGROUP,
 ];
 
-/// What would type into the terminal of whoever looks on.
+/// What would type into the terminal from which the worker was started.
 pub(super) const TERMINAL_INPUT: [u64; 2] = [libc::TIOCSTI, libc::TIOCLINUX];
 
 /// Execution domains that a command may have: the usual one, and the question which it has.

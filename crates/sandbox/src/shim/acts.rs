@@ -36,7 +36,7 @@ pub enum Act {
     },
     /// Makes a user namespace.
     NewUserNamespace,
-    /// Compares a process with itself: harmless, and refused by every filter of ours.
+    /// Compares a process with itself: harmless, and refused by the filter of every profile.
     CompareProcess,
     /// Reads the shim, which only Landlock forbids.
     ReadShim,

@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 use std::io;
 
-use super::config::{Attestation, Landlocked, ShimConfig};
+use super::config::{Attestation, LandlockStatus, ShimConfig};
 use crate::seccomp;
 use crate::spec::{LandlockMode, Syscalls};
 
 const NAMESPACES: &[&str] = &["user", "pid", "net", "mnt", "ipc", "uts", "cgroup"];
 const FILTERS_IN_FORCE: u32 = 2;
 
-pub(super) fn attest(config: &ShimConfig, landlock: Landlocked) -> io::Result<Attestation> {
+pub(super) fn attest(config: &ShimConfig, landlock: LandlockStatus) -> io::Result<Attestation> {
     let status = std::fs::read_to_string("/proc/self/status")?;
     let field = |name: &str| -> io::Result<&str> {
         let line = status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
@@ -51,8 +51,8 @@ fn shortfall(config: &ShimConfig, found: &Attestation) -> Option<String> {
         return Some(format!("{} filters of system calls instead of {filters}", found.seccomp_filters));
     }
     let enough = match config.landlock {
-        LandlockMode::HardWithScopes => found.landlock == Landlocked::FullyEnforced,
-        LandlockMode::Hard => found.landlock != Landlocked::NotEnforced,
+        LandlockMode::HardWithScopes => found.landlock == LandlockStatus::FullyEnforced,
+        LandlockMode::Hard => found.landlock != LandlockStatus::NotEnforced,
         LandlockMode::BestEffort | LandlockMode::Off => true,
     };
     if !enough {
@@ -100,7 +100,7 @@ mod tests {
             seccomp_mode: 2,
             seccomp_filters: 5,
             capabilities: "0000000000000000".to_owned(),
-            landlock: Landlocked::FullyEnforced,
+            landlock: LandlockStatus::FullyEnforced,
             namespaces: BTreeMap::from([("net".to_owned(), 2)]),
             uid: 1000,
         }
@@ -115,7 +115,7 @@ mod tests {
             (Attestation { capabilities: "0000000000000400".to_owned(), ..complete() }, "capabilities"),
             (Attestation { seccomp_mode: 0, ..complete() }, "filters"),
             (Attestation { seccomp_filters: 4, ..complete() }, "filters"),
-            (Attestation { landlock: Landlocked::PartiallyEnforced, ..complete() }, "landlock"),
+            (Attestation { landlock: LandlockStatus::PartiallyEnforced, ..complete() }, "landlock"),
             (Attestation { namespaces: BTreeMap::from([("net".to_owned(), 1)]), ..complete() }, "network"),
             (Attestation { namespaces: BTreeMap::new(), ..complete() }, "network"),
         ] {
@@ -126,8 +126,8 @@ mod tests {
 
     #[test]
     fn landlock_without_scopes_is_enough_where_the_profile_says_so() {
-        let partly = Attestation { landlock: Landlocked::PartiallyEnforced, ..complete() };
-        let none = Attestation { landlock: Landlocked::NotEnforced, ..complete() };
+        let partly = Attestation { landlock: LandlockStatus::PartiallyEnforced, ..complete() };
+        let none = Attestation { landlock: LandlockStatus::NotEnforced, ..complete() };
         assert_eq!(shortfall(&order(Syscalls::Denied, LandlockMode::Hard), &partly), None);
         assert!(shortfall(&order(Syscalls::Denied, LandlockMode::Hard), &none).is_some());
         assert_eq!(shortfall(&order(Syscalls::Denied, LandlockMode::BestEffort), &none), None);

@@ -116,7 +116,7 @@ pub struct Attestation {
     pub seccomp_filters: u32,
     /// The bounding set, as the kernel prints it.
     pub capabilities: String,
-    pub landlock: Landlocked,
+    pub landlock: LandlockStatus,
     /// Inodes of the namespaces, by kind.
     pub namespaces: BTreeMap<String, u64>,
     pub uid: u32,
@@ -124,7 +124,7 @@ pub struct Attestation {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Landlocked {
+pub enum LandlockStatus {
     FullyEnforced,
     PartiallyEnforced,
     NotEnforced,

@@ -4,13 +4,13 @@ use std::io;
 
 use rustix::process::{Resource, Rlimit, setrlimit};
 
-use super::config::{Landlocked, ResourceLimits, ShimConfig, SocketRule};
+use super::config::{LandlockStatus, ResourceLimits, ShimConfig, SocketRule};
 use super::files;
 use crate::seccomp::{self, Sockets};
 use crate::spec::Syscalls;
 use crate::sys;
 
-pub(super) fn confine(config: &ShimConfig) -> io::Result<Landlocked> {
+pub(super) fn confine(config: &ShimConfig) -> io::Result<LandlockStatus> {
     limit(config.resources)?;
     let landlocked = files::restrict(config.landlock, &config.files)?;
     sys::close_on_exec_from(3)?;

@@ -7,15 +7,15 @@ use landlock::{
     RulesetCreated, RulesetCreatedAttr, RulesetStatus, Scope,
 };
 
-use super::config::{FileRules, Landlocked};
+use super::config::{FileRules, LandlockStatus};
 use crate::spec::LandlockMode;
 
 /// The newest interface whose rights on files are asked for: it has control over devices' ioctls.
 const FILES: ABI = ABI::V5;
 
-pub(super) fn restrict(mode: LandlockMode, files: &FileRules) -> io::Result<Landlocked> {
+pub(super) fn restrict(mode: LandlockMode, files: &FileRules) -> io::Result<LandlockStatus> {
     let (required, net, scopes) = match mode {
-        LandlockMode::Off => return Ok(Landlocked::NotEnforced),
+        LandlockMode::Off => return Ok(LandlockStatus::NotEnforced),
         LandlockMode::HardWithScopes => (CompatLevel::HardRequirement, true, CompatLevel::HardRequirement),
         LandlockMode::Hard => (CompatLevel::HardRequirement, true, CompatLevel::BestEffort),
         LandlockMode::BestEffort => (CompatLevel::BestEffort, false, CompatLevel::BestEffort),
@@ -35,9 +35,9 @@ pub(super) fn restrict(mode: LandlockMode, files: &FileRules) -> io::Result<Land
         Ok(created.restrict_self()?.ruleset)
     };
     match restrict().map_err(|error| io::Error::other(format!("landlock: {error}")))? {
-        RulesetStatus::FullyEnforced => Ok(Landlocked::FullyEnforced),
-        RulesetStatus::PartiallyEnforced => Ok(Landlocked::PartiallyEnforced),
-        RulesetStatus::NotEnforced => Ok(Landlocked::NotEnforced),
+        RulesetStatus::FullyEnforced => Ok(LandlockStatus::FullyEnforced),
+        RulesetStatus::PartiallyEnforced => Ok(LandlockStatus::PartiallyEnforced),
+        RulesetStatus::NotEnforced => Ok(LandlockStatus::NotEnforced),
     }
 }
 

@@ -14,7 +14,7 @@ mod watch;
 
 pub(crate) use attest::namespace;
 pub use config::{
-    Action, Attestation, CommandEnd, Expiry, FileId, FileRules, Landlocked, Report, ResourceLimits, ShimConfig,
+    Action, Attestation, CommandEnd, Expiry, FileId, FileRules, LandlockStatus, Report, ResourceLimits, ShimConfig,
     SocketRule,
 };
 pub(crate) use watch::{RENEW, TERMINATE};
@@ -67,7 +67,7 @@ pub fn main(config: Option<RawFd>) -> ! {
 
 fn run(config: RawFd) -> io::Result<i32> {
     let config = read_config(config)?;
-    // Nobody inside may look into this process: its memory and descriptors are the worker's business.
+    // No process inside may look into this one: its memory and descriptors are the worker's business.
     set_dumpable_behavior(DumpableBehavior::NotDumpable)?;
     let status = own(config.status)?;
     let renewals = own(config.renewals)?;

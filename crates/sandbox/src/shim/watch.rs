@@ -27,7 +27,7 @@ pub(super) fn first_renewal(config: &ShimConfig, renewals: &OwnedFd) -> io::Resu
     let wait = Duration::from_millis(config.watchdog_ms).max(limits::START_TIMEOUT);
     match poll(&mut fds, Some(&timespec(wait))) {
         Ok(0) => Ok(false),
-        Ok(_) => Ok(!matches!(heard(renewals)?, Heard::Gone)),
+        Ok(_) => Ok(!matches!(read_renewal(renewals)?, RenewalMessage::Gone)),
         Err(error) => Err(error.into()),
     }
 }
@@ -64,10 +64,10 @@ pub(super) fn until_end(config: &ShimConfig, child: &Child, renewals: &OwnedFd) 
             return Ok(Report::Ended(end));
         }
         if renewed {
-            match heard(renewals)? {
-                Heard::Gone => return Ok(Report::Expired(Expiry::NoRenewal)),
-                Heard::Renewed => renew_by = now() + watchdog,
-                Heard::Terminate => {
+            match read_renewal(renewals)? {
+                RenewalMessage::Gone => return Ok(Report::Expired(Expiry::NoRenewal)),
+                RenewalMessage::Renewed => renew_by = now() + watchdog,
+                RenewalMessage::Terminate => {
                     renew_by = now() + watchdog;
                     // It may have ended just now.
                     let _ = kill_process(pid, Signal::TERM);
@@ -77,18 +77,18 @@ pub(super) fn until_end(config: &ShimConfig, child: &Child, renewals: &OwnedFd) 
     }
 }
 
-enum Heard {
+enum RenewalMessage {
     Renewed,
     Terminate,
     Gone,
 }
 
-fn heard(renewals: &OwnedFd) -> io::Result<Heard> {
+fn read_renewal(renewals: &OwnedFd) -> io::Result<RenewalMessage> {
     let mut bytes = [0; 64];
     match rustix::io::read(renewals, &mut bytes) {
-        Ok(0) => Ok(Heard::Gone),
-        Ok(len) if bytes[..len].contains(&TERMINATE) => Ok(Heard::Terminate),
-        Ok(_) | Err(rustix::io::Errno::INTR) => Ok(Heard::Renewed),
+        Ok(0) => Ok(RenewalMessage::Gone),
+        Ok(len) if bytes[..len].contains(&TERMINATE) => Ok(RenewalMessage::Terminate),
+        Ok(_) | Err(rustix::io::Errno::INTR) => Ok(RenewalMessage::Renewed),
         Err(error) => Err(error.into()),
     }
 }
@@ -112,7 +112,7 @@ fn collect(command: Pid) -> io::Result<Option<CommandEnd>> {
     }
 }
 
-/// On a clock that nobody can set.
+/// On the monotonic clock, which cannot be set.
 fn now() -> Duration {
     let at = clock_gettime(ClockId::Monotonic);
     Duration::new(at.tv_sec as u64, at.tv_nsec as u32)

@@ -1,7 +1,7 @@
 //! What a host has is found by trying, and a profile whose controls are not all there is refused by name.
 
 use crate::harness::{options, permit, sandbox};
-use interlock_sandbox::{Control, Profile, Request, Sandbox, SandboxError, SandboxOptions, Standing};
+use interlock_sandbox::{Control, Profile, ProofState, Request, Sandbox, SandboxError, SandboxOptions};
 
 fn id(profile: Profile) -> Request {
     Request::new(permit(profile, vec!["/usr/bin/id".to_owned()]))
@@ -12,7 +12,7 @@ async fn this_host_has_every_control_and_says_how_it_was_seen() {
     let sandbox = sandbox().await;
     for control in Control::ALL {
         let proof = sandbox.proofs().get(*control).unwrap_or_else(|| panic!("{control} was not tried"));
-        assert_eq!(proof.standing, Standing::Proven, "{control}: {}", proof.evidence);
+        assert_eq!(proof.standing, ProofState::Proven, "{control}: {}", proof.evidence);
         assert!(!proof.evidence.is_empty(), "{control}");
     }
     for profile in Profile::ALL {

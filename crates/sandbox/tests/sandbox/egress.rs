@@ -6,7 +6,7 @@ use interlock_sandbox::{Profile, Sandbox, SandboxError, SandboxOptions};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 
-/// Answers whoever connects with what it said, in capitals.
+/// Answers each client with what it said, in capitals.
 async fn server() -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = listener.local_addr().unwrap().port();

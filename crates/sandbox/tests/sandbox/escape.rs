@@ -11,7 +11,7 @@ use serde::Deserialize;
 use crate::harness::PROBE;
 
 const ATTEMPTS_MIN: usize = 60;
-/// Nobody's, so that nothing else on the host runs as it.
+/// No account has this id, so that nothing else on the host runs as it.
 const ORDINARY_USER: u32 = 65_531;
 const CGROUPS: &[&str] = &["pids", "memory", "cpu"];
 
@@ -24,7 +24,7 @@ struct Verdict {
     missing: Vec<String>,
 }
 
-/// A folder of one suite, with the probe and a copy of it that makes whoever starts it root.
+/// A folder of one suite, with the probe and a copy of it with the setuid bit, which runs as root.
 struct Base(PathBuf);
 
 impl Base {

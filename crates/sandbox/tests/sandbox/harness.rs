@@ -1,7 +1,7 @@
 //! A sandbox whose shim and commands are the probe.
 
 use interlock_sandbox::{
-    CommandRules, Ended, PermittedCommand, Profile, Request, Running, Sandbox, SandboxOptions, Stream,
+    CommandResult, CommandRules, PermittedCommand, Profile, Request, Running, Sandbox, SandboxOptions, Stream,
 };
 
 pub const PROBE: &str = env!("CARGO_BIN_EXE_sandbox-probe");
@@ -32,14 +32,14 @@ pub fn permit(profile: Profile, argv: Vec<String>) -> PermittedCommand {
 
 /// Everything that a command printed, and its end.
 #[derive(Debug)]
-pub struct Told {
+pub struct CommandOutput {
     pub stdout: String,
     pub stderr: String,
     pub status: String,
-    pub ended: Ended,
+    pub ended: CommandResult,
 }
 
-pub async fn told(mut running: Running) -> Told {
+pub async fn told(mut running: Running) -> CommandOutput {
     let (mut stdout, mut stderr, mut status) = (Vec::new(), Vec::new(), Vec::new());
     let mut next = 0;
     while let Some(chunk) = running.next().await {
@@ -52,5 +52,5 @@ pub async fn told(mut running: Running) -> Told {
         }
     }
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("output is text");
-    Told { stdout: text(stdout), stderr: text(stderr), status: text(status), ended: running.end().await }
+    CommandOutput { stdout: text(stdout), stderr: text(stderr), status: text(status), ended: running.end().await }
 }

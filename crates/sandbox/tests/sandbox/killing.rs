@@ -118,7 +118,7 @@ async fn a_polite_command_may_end_by_itself_and_a_stubborn_one_is_killed() {
     }
 }
 
-async fn told_after(mut running: Running) -> (String, interlock_sandbox::Ended) {
+async fn told_after(mut running: Running) -> (String, interlock_sandbox::CommandResult) {
     let mut said = String::new();
     while let Some(chunk) = running.next().await {
         said.push_str(&chunk.text());

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::harness::{PROBE, permit, probe, sandbox, told};
-use interlock_sandbox::{Landlocked, Outcome, Profile, Request, SandboxError, SecretPlace, SecretValue};
+use interlock_sandbox::{LandlockStatus, Outcome, Profile, Request, SandboxError, SecretPlace, SecretValue};
 
 #[tokio::test]
 async fn ordinary_programs_run_under_every_profile() {
@@ -59,7 +59,7 @@ async fn the_end_tells_code_signal_time_memory_and_attestation() {
             Profile::DevFlex => 3,
         };
         assert_eq!(seen.seccomp_filters, filters, "{profile}");
-        assert_eq!(seen.landlock, Landlocked::FullyEnforced, "{profile}");
+        assert_eq!(seen.landlock, LandlockStatus::FullyEnforced, "{profile}");
         assert_eq!(seen.uid, 1000);
     }
 }

@@ -33,7 +33,7 @@ pub struct BelievedCall {
 const KEY_BYTES_MAX: usize = 64;
 
 impl BelievedCall {
-    /// What a ticket of ours and the seal of its key show to be fresh is believed, and nothing else.
+    /// Believes a call only with a ticket of this installation, and with a fresh seal by the ticket's key.
     pub fn read(entry: StreamEntry, tickets: &Sealer, now: Timestamp) -> Result<Self, (String, BrokerResult)> {
         match Self::of(&entry, tickets, now) {
             Ok(call) => Ok(Self { entry: entry.id, ..call }),

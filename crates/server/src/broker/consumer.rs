@@ -18,7 +18,7 @@ use tokio_util::task::TaskTracker;
 use super::Broker;
 use super::answer::GivenAnswer;
 use super::call::BelievedCall;
-use super::outage::Disbelieved;
+use super::outage::RejectedMessages;
 use super::recent::{KnownCall, RecentCalls, WrittenAnswer};
 use crate::api_error::ApiError;
 use crate::limits;
@@ -63,7 +63,7 @@ struct SharedConsumer {
     writing: Mutex<Option<Connection>>,
     recent: Mutex<RecentCalls>,
     under_way: Mutex<EntriesUnderWay>,
-    disbelieved: Mutex<Disbelieved>,
+    disbelieved: Mutex<RejectedMessages>,
     /// Calls that are worked on at once, of all and of one tenant; and the bytes that they hold.
     seats: Arc<Seats>,
     room: Arc<Semaphore>,
@@ -229,7 +229,7 @@ impl SharedConsumer {
         let mut dropped = Vec::new();
         for entry in entries {
             let bytes = entry.length().max(CALL_BYTES_MIN);
-            // Whoever has put something longer there is no worker.
+            // No worker writes an entry that is longer than this.
             let Some(held) = room.split(bytes) else {
                 self.disbelieve(BrokerResult::Unreadable);
                 dropped.push(entry.id);
@@ -332,14 +332,12 @@ impl UnderWay {
         let given = shared.answer(&call, seat).await;
         drop(held);
         let answer = given.written(&shared.state, &call).await;
-        match shared.write(&call, &answer).await {
-            Ok(()) => locked(&shared.recent).answered(&call.name, answer),
-            Err(error) => {
-                tracing::debug!(%error, "an answer could not be written: its worker asks again");
-                locked(&shared.recent).forget(&call.name);
-                given.give_back(&shared.state, &call).await;
-            }
+        // It may have arrived all the same, so nothing of it is given back as undelivered: its worker asks again and gets
+        // this answer, or does not list what it was given, which is then released.
+        if let Err(error) = shared.write(&call, &answer).await {
+            tracing::debug!(%error, "an answer may not have been written: its worker asks again");
         }
+        locked(&shared.recent).answered(&call.name, answer);
     }
 }
 

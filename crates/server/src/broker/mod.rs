@@ -1,9 +1,10 @@
 //! Workers' calls over Redis Streams, on the server's side.
 //!
-//! A worker asks for a [`ticket`] by a request and writes its calls, sealed, to one stream that all servers read as a group.
-//! [`consumer`] reads them, believes what a ticket of ours and a fresh seal show, and hands each to the routes of the calls, past
-//! the guard; the answer goes to the worker's own stream. [`recent`] knows the calls of the last minutes, so that each is worked
-//! on once. The database decides about everything: the broker may lose, repeat, reorder or forge what it likes.
+//! A worker asks for a [`ticket`] by a request and writes its calls, sealed, to one stream that all servers read as a
+//! group. [`consumer`] reads them, believes those with a ticket of this installation and a fresh seal, and hands each
+//! to its route, past the guard; the answer goes to the worker's own stream. [`recent`] knows the calls of the last
+//! minutes, so that each is worked on once. The database decides about everything: the broker may lose, repeat, reorder
+//! or forge what it likes.
 
 mod answer;
 mod call;

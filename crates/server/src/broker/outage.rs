@@ -30,12 +30,12 @@ impl Broker {
 
 /// Messages that were not believed since it was last said.
 #[derive(Default)]
-pub struct Disbelieved {
+pub struct RejectedMessages {
     count: u64,
     said_at: Option<Instant>,
 }
 
-impl Disbelieved {
+impl RejectedMessages {
     pub fn met(&mut self, result: BrokerResult, now: Instant) {
         self.count += 1;
         if self.said_at.is_some_and(|at| now.duration_since(at) < SAID_EVERY) {

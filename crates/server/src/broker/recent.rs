@@ -1,4 +1,5 @@
-//! The calls of the last minutes. One that comes again is worked on by nobody: it is under way, or gets the answer that it got.
+//! The calls of the last minutes. One that comes again is not worked on: it is under way, or gets the answer that it
+//! got.
 //!
 //! What is remembered is bounded. A call that was forgotten, or that another server has answered, is worked on again: every
 //! call of a worker is safe to repeat.

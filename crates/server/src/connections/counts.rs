@@ -81,7 +81,7 @@ impl ConnectionCounts {
     }
 }
 
-/// Whoever has one IPv6 address has a whole /64 of them.
+/// What an address counts as. A client with one IPv6 address has a whole /64 of them, so these count as one.
 pub fn source(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(address) => {

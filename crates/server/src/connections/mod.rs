@@ -48,7 +48,7 @@ use crate::tls::{PeerWorker, Tls, redirect};
 /// Bounds on connections and on what may be read from them.
 #[derive(Debug, Clone, Copy)]
 pub struct ConnectionOptions {
-    /// Open connections, whoever they belong to. Fewer where the operating system gives fewer files.
+    /// Open connections of all clients together. Fewer where the operating system gives fewer files.
     pub connections_max: usize,
     /// Open connections from one address.
     pub per_address_max: usize,
@@ -95,7 +95,7 @@ impl FromRequestParts<AppState> for PeerAddress {
 const TLS_HANDSHAKE: u8 = 0x16;
 /// Files that are not connections: the store, its connections, logs.
 const FILES_BESIDE: u64 = 256;
-/// Said to a client for whom there is no place.
+/// The answer to a client when all connections are taken.
 static FULL: LazyLock<String> = LazyLock::new(|| {
     let problem = Problem::new(503, "CONNECTIONS_FULL", "too many connections are open; try again later");
     let body = serde_json::to_string(&problem).unwrap_or_default();
@@ -230,7 +230,7 @@ where
     }
 }
 
-/// Best effort: whoever is turned away in a flood may hear nothing.
+/// Best effort: a client that is turned away in a flood may get no answer.
 fn turn_away(stream: TcpStream) {
     tracing::debug!("a connection was turned away: too many are open");
     let _ = stream.try_write(FULL.as_bytes());

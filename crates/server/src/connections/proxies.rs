@@ -1,8 +1,8 @@
 //! Reverse proxies that the operator trusts to say whom a request comes from.
 //!
-//! Without any, the source of a request is the address that has connected, and `X-Forwarded-For` is a text that anybody
-//! can write. A proxy that is trusted appends the address that has connected to it; the client is the last address in
-//! the header that is not a trusted proxy itself. Whatever stands before it was written by the client.
+//! Without any, the source of a request is the address that has connected, and `X-Forwarded-For` is a text that any
+//! client can write. A proxy that is trusted appends the address that has connected to it; the client is the last
+//! address in the header that is not a trusted proxy itself. Whatever stands before it was written by the client.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;

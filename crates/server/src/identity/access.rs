@@ -1,10 +1,10 @@
 //! Who has changed what an account may do, or how its person gets in, within the last day ([`fresh`](super::fresh) says
 //! what follows from it).
 //!
-//! Everybody of that day is kept, each with the time of their newest change. To keep only the newest would let anybody,
-//! the account itself included, wash away the change before; to keep only the first would let whoever may not decide
-//! come second, after a harmless change, and stay unseen. One time for all of them would be no better: a key that set the
-//! account up before a run began would seem to have changed it after.
+//! Every person who changed it that day is kept, each with the time of their newest change. To keep only the newest
+//! would let any person, the account itself included, hide the change before; to keep only the first would let an
+//! excluded person come second, after a harmless change, and stay unseen. One time for all of them would be no better:
+//! a key that set the account up before a run began would seem to have changed it after.
 //!
 //! They stand in the one column `access_changed_by`: a single name as it is, as rows always had it, several as
 //! `name:time` with blanks between. Neither names of people nor ids of keys have colons or blanks.
@@ -15,7 +15,7 @@ use interlock_store::UserRow;
 /// How long a change of access keeps an account from deciding.
 pub const FRESH: Millis = Millis::from_hours(24);
 
-/// Hands that an account's access is followed through. Whoever needs more of them is not believed.
+/// How many changes of access, one made by the next, are followed. An account with a longer chain does not decide.
 pub const HANDS_MAX: usize = 16;
 
 /// Changes that are kept: with more people than that an account does not decide while any of them counts, so that it does

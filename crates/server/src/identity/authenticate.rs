@@ -72,14 +72,14 @@ impl Identity {
         Ok(entry.filter(is_live))
     }
 
-    /// Whether this is somebody who had an account and is disabled.
+    /// Whether the person's account is disabled.
     pub(super) async fn is_disabled(&self, tenant: TenantId, person: Option<&str>) -> Result<bool, ApiError> {
         let Some(person) = person else { return Ok(false) };
         let found = self.0.engine.for_tenant(tenant).user_named(person).await?;
         Ok(found.is_some_and(|user| user.disabled_at.is_some()))
     }
 
-    /// Notes now and then that the key is used; nobody waits for it.
+    /// Notes now and then that the key is used; the request does not wait for the write.
     fn touch(&self, entry: &Arc<Entry>, now: Timestamp) {
         let before = Timestamp(entry.touched_at.load(Ordering::Relaxed));
         if now.since(before) < TOUCH_EVERY {
@@ -117,7 +117,7 @@ pub(super) fn loaded(row: KeyRow) -> Loaded {
     }
 }
 
-/// The text behind `Bearer`. Another scheme is no credential of ours, and is refused rather than ignored.
+/// The text behind `Bearer`. Another scheme is no credential here, and is refused rather than ignored.
 pub(super) fn bearer(headers: &HeaderMap) -> Result<Option<&str>, ApiError> {
     let Some(value) = headers.get(header::AUTHORIZATION) else { return Ok(None) };
     let (scheme, text) = value.to_str().unwrap_or_default().split_once(' ').ok_or_else(ApiError::unauthorized)?;

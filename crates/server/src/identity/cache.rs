@@ -16,7 +16,7 @@ use tokio::sync::watch;
 
 use super::caller::Caller;
 
-/// How long an entry counts if nobody says that anything has changed.
+/// How long an entry counts while no commit of another server is announced.
 pub const TRUSTED: Millis = Millis::from_secs(1);
 /// How long it counts while other servers commit.
 const BLINK: Millis = Millis(50);
@@ -41,7 +41,7 @@ pub struct Cache {
 
 /// What had been committed when a read began.
 #[derive(Clone, Copy)]
-pub struct Seen {
+pub struct CacheGeneration {
     wakes: u64,
     cleared: u64,
 }
@@ -61,8 +61,8 @@ impl Cache {
     }
 
     /// To be taken before a read: it says what the read may have missed.
-    pub fn seen(&self) -> Seen {
-        Seen { wakes: *self.wakes.borrow(), cleared: self.cleared.load(Ordering::Acquire) }
+    pub fn seen(&self) -> CacheGeneration {
+        CacheGeneration { wakes: *self.wakes.borrow(), cleared: self.cleared.load(Ordering::Acquire) }
     }
 
     pub fn get(&self, lookup: &str, now: Timestamp) -> Option<Arc<Entry>> {
@@ -71,7 +71,7 @@ impl Cache {
         (now.since(entry.loaded_at) < trusted).then_some(entry)
     }
 
-    pub fn put(&self, lookup: &str, loaded: Loaded, now: Timestamp, seen: Seen) -> Arc<Entry> {
+    pub fn put(&self, lookup: &str, loaded: Loaded, now: Timestamp, seen: CacheGeneration) -> Arc<Entry> {
         let Loaded { hash, caller, expires_at, requests_per_min, touched_at } = loaded;
         let touched_at = AtomicI64::new(touched_at.map_or(0, |at| at.0));
         let entry = Entry { hash, caller, expires_at, requests_per_min, touched_at, loaded_at: now, wakes: seen.wakes };

@@ -1,4 +1,4 @@
-//! [`Caller`]: who asks, as every handler gets it.
+//! [`Caller`]: who makes the request, as every handler gets it.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ use crate::state::AppState;
 /// How long a sign-in counts where two people must agree.
 pub(super) const PROVEN_LATELY: Millis = Millis::from_mins(15);
 
-/// Whoever is behind a request. All of it comes from the credential; nothing a request says changes it.
+/// The person, key or worker behind a request. All of it comes from the credential; nothing a request says changes it.
 #[derive(Debug, Clone)]
 pub struct Caller {
     pub tenant: TenantId,
@@ -46,7 +46,7 @@ pub enum Via {
     Key {
         id: KeyId,
         owner: Option<Arc<str>>,
-        /// Whoever made or rotated it, and so has seen its text.
+        /// The person or key that made or rotated it, and so has seen its text.
         maker: Option<Arc<str>>,
     },
     /// A browser's visit.
@@ -56,7 +56,7 @@ pub enum Via {
         /// When the person has last shown who they are: a visit that was handed on is no younger than the first.
         proven_at: Timestamp,
     },
-    /// A press on a button in Slack, by somebody whose account there is linked.
+    /// A press on a button in Slack, by a person whose Slack user is linked.
     Slack {
         /// When the person has last shown who they are, in a visit that goes on.
         proven_at: Option<Timestamp>,
@@ -88,7 +88,7 @@ impl Caller {
         TenantActor { tenant: self.tenant, actor: self.actor() }
     }
 
-    /// What has charge of the installation is changed only by somebody who has it too.
+    /// Accounts and keys with charge of the installation are changed only by callers who have it too.
     pub fn check_charge_of(&self, installation: bool) -> Result<(), ApiError> {
         if !installation || self.installation {
             return Ok(());
@@ -107,8 +107,8 @@ impl Caller {
         }
     }
 
-    /// Whoever is one of several who must agree has shown who they are a short while ago: a browser that was left open, or a
-    /// stolen token, is not the second key.
+    /// A person who is one of several who must agree has proven who they are a short while ago: a browser that was left
+    /// open, or a stolen token, is not the second key.
     pub fn check_proven_lately(&self, now: Timestamp) -> Result<(), ApiError> {
         match self.via {
             Via::Session { proven_at, .. } | Via::Slack { proven_at: Some(proven_at), .. }
@@ -124,7 +124,7 @@ impl Caller {
         }
     }
 
-    /// The person who answers for what is done here: the one who asks, or the owner of the key.
+    /// The person who answers for what is done here: the caller, or the owner of the key.
     pub fn responsible(&self) -> Option<&str> {
         match &self.via {
             Via::Key { owner, .. } => owner.as_deref(),
@@ -133,7 +133,7 @@ impl Caller {
     }
 
     /// Refuses a key behind which no person is known. Where two people must agree it could be in the hand of the second one:
-    /// a key that nobody owns and no person has made, and one that such a key has made, in whoever's name.
+    /// a key that no person owns or has made, and one that such a key has made, no matter whose name stands on it.
     pub fn check_person_behind(&self) -> Result<(), ApiError> {
         let via = match &self.via {
             Via::Token { of } => of.as_ref(),
@@ -148,8 +148,8 @@ impl Caller {
         if known {
             return Ok(());
         }
-        let detail = "two people must agree to this, and nobody is known to stand behind this key: sign in and ask as \
-                      yourself, or with a key that a person has made";
+        let detail = "two people must agree to this, and no person is known to stand behind this key: sign in and ask \
+                      as yourself, or with a key that a person has made";
         Err(ApiError::new(StatusCode::FORBIDDEN, "PERSON_REQUIRED", detail))
     }
 
@@ -163,7 +163,7 @@ impl Caller {
         Context { person, metadata, makers: self.makers(), ..Context::by(initiator) }
     }
 
-    /// Whoever else may be behind the request: who made the key has had it in hand.
+    /// Others who may be behind the request: the maker of the key has had it in hand.
     pub fn makers(&self) -> Vec<String> {
         match &self.via {
             Via::Key { maker, owner, .. } => maker.iter().filter(|_| maker != owner).map(ToString::to_string).collect(),

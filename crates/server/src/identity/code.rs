@@ -1,5 +1,5 @@
 //! A code by which a browser's visit is taken over to a command line. It works once, within two minutes, and only with the
-//! verifier (RFC 7636) that the command line has kept to itself: whoever sees the code alone has nothing.
+//! verifier (RFC 7636) that the command line has kept to itself: the code alone is worth nothing.
 
 use interlock_core::ids::{TenantId, UserId};
 use interlock_core::json::{Hash, Json};
@@ -33,7 +33,7 @@ struct CodeClaims {
 }
 
 impl Identity {
-    /// A code for the person who is signed in here, for whoever made the challenge.
+    /// A code for the person who is signed in here, for the command line that made the challenge.
     pub fn hand_over(&self, caller: &Caller, challenge: &str) -> Result<String, ApiError> {
         let Via::Session { user, proven_at, .. } = caller.via else { return Err(ApiError::unauthorized()) };
         let exp = (self.engine().now() + LIVES).0.max(0) as u64 / 1_000;
@@ -64,7 +64,7 @@ impl Identity {
         Ok((user, claims.proven_at))
     }
 
-    /// Whoever comes second, here or on another server, comes too late. The record outlives the code by far.
+    /// A second use, here or on another server, is refused. The record outlives the code by far.
     async fn use_up(&self, claims: &CodeClaims) -> Result<(), ApiError> {
         let key = IdempotencyKey { client: AUDIENCE.to_owned(), key: claims.jti.clone() };
         let hash = Hash::of(claims.jti.as_bytes());

@@ -7,29 +7,30 @@ use interlock_store::UserRow;
 use super::{Caller, Identity, Via};
 use crate::api_error::ApiError;
 
-/// What holds for a person at this moment.
+/// The delegations from and to a person that are in force now.
 #[derive(Debug, Default)]
-pub struct Lent {
+pub struct ActiveDelegations {
     /// Those who have delegated to the person, and those to whom the person has.
     pub one_with: Vec<String>,
     /// Those whose right to decide the person may use, and who still have it themselves.
     pub by: Vec<LentRight>,
 }
 
-/// A right to decide that somebody has lent.
+/// A right to decide that the person `of` has lent.
 #[derive(Debug)]
 pub struct LentRight {
     pub of: UserRow,
-    /// Who said so: the lender, or an admin for them.
+    /// Who made the delegation: the lender, or an admin for them.
     pub made_by: String,
 }
 
 impl Identity {
     /// Read anew for every vote: what is revoked counts no more, on whichever server.
-    pub async fn lent(&self, tenant: TenantId, person: &str) -> Result<Lent, ApiError> {
+    pub async fn lent(&self, tenant: TenantId, person: &str) -> Result<ActiveDelegations, ApiError> {
         let store = self.engine().for_tenant(tenant);
         let (given, taken) = store.delegations_of(person, self.engine().now()).await?;
-        let mut lent = Lent { one_with: given.into_iter().map(|row| row.delegate).collect(), by: Vec::new() };
+        let mut lent =
+            ActiveDelegations { one_with: given.into_iter().map(|row| row.delegate).collect(), by: Vec::new() };
         for row in taken {
             let delegator = store.user_named(&row.delegator).await?;
             let has_right = |user: &UserRow| user.disabled_at.is_none() && user.roles.grant(Permission::Vote);
@@ -40,7 +41,7 @@ impl Identity {
         Ok(lent)
     }
 
-    /// Whether somebody who may not decide in their own right may in another's.
+    /// Whether the caller, who may not decide in their own right, may in another person's.
     pub async fn decides_for_another(&self, caller: &Caller) -> Result<bool, ApiError> {
         match (&caller.via, &caller.person) {
             (Via::Session { .. }, Some(person)) => Ok(!self.lent(caller.tenant, person).await?.by.is_empty()),

@@ -26,7 +26,7 @@ const LOOKED_UP: Millis = Millis::from_secs(5);
 /// Workers that are remembered at once.
 const REMEMBERED_MAX: usize = 10_000;
 
-/// A one-time token, as whoever sets a worker up has it. Never logged.
+/// A one-time token, for the operator who sets a worker up. Never logged.
 pub struct EnrolToken(String);
 
 impl fmt::Debug for EnrolToken {

@@ -2,14 +2,14 @@
 //! line and a worker on the same machine in without being told.
 //!
 //! Both are written to their file first and to the store after that. Whatever happens in between, the next start finds
-//! the file and finishes: a key that nobody knows is never made.
+//! the file and finishes: the store never has a key whose text is lost.
 
 use std::path::Path;
 
 use interlock_core::ids::{KeyId, TenantId};
 use interlock_core::json::Hash;
 use interlock_core::tenant::identity::{Role, Roles};
-use interlock_engine::audit::{Actor, Happening};
+use interlock_engine::audit::{Actor, AuditEvent};
 use interlock_engine::{Engine, EngineError};
 use interlock_store::{AddKey, KeyRow};
 
@@ -44,7 +44,7 @@ pub async fn bootstrap(
     Ok(engine.installation().add_first_key(key, note).await.map_err(EngineError::from)?)
 }
 
-/// Sees to it that `path` holds a key of this store which may do everything, for whoever may read the file.
+/// Sees to it that `path` holds a key of this store which may do everything, for those who may read the file.
 pub async fn local(
     engine: &Engine,
     secret: &ServerSecret,
@@ -57,7 +57,7 @@ pub async fn local(
         let rows = engine.sign_in().find_keys(text.lookup()).await.map_err(EngineError::from)?;
         match rows.iter().find(|row| key::same(row.hash, hash)) {
             Some(row) if row.revoked_at.is_none() => return Ok(text),
-            // Somebody has revoked it: the next one is another.
+            // An admin has revoked it: make another one.
             Some(_) => remove(path)?,
             None => {
                 let mut new = NewKey::new(tenant, "local", admin().with(Role::Worker));
@@ -75,7 +75,7 @@ pub async fn local(
 }
 
 /// The server makes them by itself.
-fn created(key: &KeyRow) -> Happening {
+fn created(key: &KeyRow) -> AuditEvent {
     keys::created(key, &Actor::system())
 }
 
@@ -97,7 +97,7 @@ fn in_file(path: &Path) -> Result<KeyText, FirstKeyError> {
     KeyText::parse(text.trim()).ok_or_else(|| failed(path, "it holds something else than a key; move it away"))
 }
 
-/// A key that others may have read or put there is nobody's.
+/// Refuses a key file that other users of the machine may have read or put there.
 fn check_private(path: &Path) -> Result<(), FirstKeyError> {
     use std::os::unix::fs::MetadataExt as _;
 
@@ -106,13 +106,16 @@ fn check_private(path: &Path) -> Result<(), FirstKeyError> {
     let wrong = if !found.file_type().is_file() {
         "it is no plain file, but perhaps a link to somewhere else"
     } else if found.uid() != own {
-        "it belongs to somebody else, who knows the key"
+        "it belongs to another user of this machine, who knows the key"
     } else if found.mode() & 0o077 != 0 {
         "others may read or write it; the key is known"
     } else {
         return Ok(());
     };
-    Err(failed(path, &format!("{wrong}. Remove it, and a new key is made (0600, owned by whoever runs the server)")))
+    Err(failed(
+        path,
+        &format!("{wrong}. Remove it, and a new key is made (0600, owned by the user that runs the server)"),
+    ))
 }
 
 fn remove(path: &Path) -> Result<(), FirstKeyError> {

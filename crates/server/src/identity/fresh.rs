@@ -1,9 +1,9 @@
-//! Accounts of an excluded person's making. Whoever may not decide must not make somebody who may: an account that an
-//! excluded person has made, given its rights or let in within the last day does not vote there, nor one that such an
+//! Accounts of an excluded person's making. An excluded person must not make an approver of their own: an account that
+//! they have made, given its rights or let in within the last day does not vote there, nor one that such an
 //! account, or a key of theirs, has made or changed in turn. Who stands behind a key without an owner is not known, so an
 //! account that such a key has made or changed since the run was started does not vote there either.
 //!
-//! Where two must agree, an account whose access anybody has changed within the last day is not one of them. In the first
+//! Where two must agree, an account whose access was changed within the last day is not one of them. In the first
 //! day of a tenant there are no others, so what was set up then counts.
 
 use std::collections::BTreeSet;
@@ -18,14 +18,14 @@ use super::{Caller, Via};
 use crate::api_error::ApiError;
 use crate::state::AppState;
 
-/// What an account is to have a say in.
+/// A decision in which an account wants to vote.
 pub struct Matter {
     pub tenant: TenantId,
     /// Who may not decide.
     pub excluded: BTreeSet<String>,
     /// When it came up.
     pub since: Timestamp,
-    /// Two must agree, and this is the word of one of them.
+    /// Two must agree, and this is the vote of one of them.
     pub one_of_two: bool,
 }
 
@@ -35,7 +35,7 @@ impl Matter {
         Ok(Self { tenant: run.tenant, excluded, since: run.header.created_at, one_of_two })
     }
 
-    /// Refuses the word of an account that has just been made or changed, whichever way it comes.
+    /// Refuses the vote of an account that has just been made or changed, by whichever route it comes.
     pub async fn check(&self, state: &AppState, name: &str) -> Result<(), ApiError> {
         let Some(user) = state.for_tenant(self.tenant).user_named(name).await? else { return Ok(()) };
         let changes = changed_lately(&user, state.now());
@@ -43,7 +43,7 @@ impl Matter {
         if self.one_of_two && last >= settled_from(state, self.tenant).await? {
             return Err(refused(format!(
                 "two people must agree here, and the access of the account `{name}` was changed within the last day; \
-                 somebody else decides, or this account does a day later"
+                 another person decides, or this account does a day later"
             )));
         }
         self.check_hands(state, name, changes).await
@@ -60,21 +60,21 @@ impl Matter {
             }
             if followed.len() > HANDS_MAX {
                 return Err(refused(format!(
-                    "the account `{name}` went through more than {HANDS_MAX} hands within the last day; somebody else \
+                    "the account `{name}` went through more than {HANDS_MAX} hands within the last day; another person \
                      decides, or this account does a day later"
                 )));
             }
             if self.excluded.contains(&by) {
                 return Err(refused(format!(
-                    "{by} may not decide here, and has had a hand in the account `{name}` within the last day; somebody \
-                     else decides, or this account does a day later"
+                    "{by} may not decide here, and has had a hand in the account `{name}` within the last day; another \
+                     person decides, or this account does a day later"
                 )));
             }
             if let Ok(key) = by.parse::<KeyId>() {
                 if at > self.since {
                     return Err(refused(format!(
                         "the account `{name}` was made or changed by way of the key {by} after this came up, and the key \
-                         has no owner who answers for it; somebody else decides, or this account does a day later"
+                         has no owner who answers for it; another person decides, or this account does a day later"
                     )));
                 }
                 let maker = store.key(key).await?.and_then(|key| key.created_by);
@@ -87,8 +87,9 @@ impl Matter {
     }
 }
 
-/// Refuses a vote that comes by way of Slack where the way is too new to be the second key, or was made by somebody who may
-/// not decide: whoever links an account to a Slack user, or gives the secret with which Slack signs, could vote as others.
+/// Refuses a vote that comes by way of Slack where the link or the signing secret is too new to be the second key, or
+/// comes from a person who may not decide: the maker of a link, or of the secret with which Slack signs, could vote as
+/// others.
 pub async fn check_link(state: &AppState, caller: &Caller, run: &Run, vote: LinkedVote) -> Result<(), ApiError> {
     let Via::Slack { proof, .. } = &caller.via else { return Ok(()) };
     let (person, now) = (caller.as_voter()?, state.now());
@@ -123,7 +124,7 @@ pub struct LinkedVote {
     pub approve: bool,
 }
 
-/// Whether somebody may not decide on a run: they started it, directed it so that it asks, or wrote its workflow.
+/// Whether this person may not decide on a run: they started it, directed it so that it asks, or wrote its workflow.
 pub async fn is_excluded(state: &AppState, run: &Run, person: &str) -> Result<bool, ApiError> {
     Ok(excluded(state, run).await?.contains(person))
 }
@@ -138,7 +139,7 @@ async fn excluded(state: &AppState, run: &Run) -> Result<BTreeSet<String>, ApiEr
     Ok(excluded)
 }
 
-/// From when on a change of access counts whoever has made it.
+/// From when on a change of access counts, no matter which person has made it.
 async fn settled_from(state: &AppState, tenant: TenantId) -> Result<Timestamp, ApiError> {
     let tenant = state.for_tenant(tenant).tenant().await?;
     Ok(tenant.map_or(Timestamp(i64::MIN), |tenant| tenant.created_at + FRESH))

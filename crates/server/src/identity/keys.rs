@@ -3,7 +3,7 @@
 use interlock_core::ids::{KeyId, TenantId};
 use interlock_core::tenant::identity::Roles;
 use interlock_core::time::Timestamp;
-use interlock_engine::audit::{Actor, Happening};
+use interlock_engine::audit::{Actor, AuditEvent};
 use interlock_engine::{Engine, EngineError};
 use interlock_store::{AddKey, KeyRow};
 use serde_json::json;
@@ -82,7 +82,7 @@ pub async fn create_key(engine: &Engine, secret: &ServerSecret, new: NewKey) -> 
 }
 
 /// What the audit log tells of a new key.
-pub fn created(row: &KeyRow, by: &Actor) -> Happening {
+pub fn created(row: &KeyRow, by: &Actor) -> AuditEvent {
     let details = json!({ "name": row.name, "roles": row.roles, "owner": row.owner, "workspace": row.workspace });
     by.did("key.created", row.id, &details)
 }

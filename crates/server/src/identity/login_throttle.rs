@@ -15,7 +15,7 @@ use crate::api_error::ApiError;
 
 /// Wrong passwords for one account that cost nothing; each further one doubles the wait.
 const FREE_FAILURES: u64 = 5;
-/// The longest wait. Whoever has waited that long starts afresh.
+/// The longest wait. An account that was not tried for that long starts afresh.
 const WAIT_MAX: Millis = Millis::from_mins(15);
 
 impl Identity {
@@ -42,7 +42,7 @@ impl Identity {
         let right = if let (Some(admitted), Some(kept)) = (admitted, kept) {
             self.passwords().verify(&admitted, kept, password).await?
         } else {
-            self.passwords().verify_nobody(password).await;
+            self.passwords().verify_unknown(password).await;
             false
         };
         if counts {

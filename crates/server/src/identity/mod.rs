@@ -1,10 +1,12 @@
-//! Who asks, and how that is proven.
+//! Who the caller is, and how that is proven.
 //!
 //! [`Caller`] is what a handler gets: the tenant, roles and groups of the credential, and never of the request.
 //! [`Identity`] finds it: [`authenticate`] reads the credential of a request, [`cache`] keeps keys that were just
-//! looked up, [`enrol`] knows workers by their certificates, [`key`] knows how a key is written, [`secret`] hashes what must not be stored. [`keys`] makes keys;
-//! [`first_key`] gives a new store its first one. People prove who they are by a [`password`] ([`login_throttle`] slows guessing down) or by whoever vouches
-//! for them ([`oidc`]), and then have a [`session`]; what one lends another is a [`delegation`]; a [`shown`] credential is looked at again while its request waits; a [`code`] takes a browser's visit over to a command line.
+//! looked up, [`enrol`] knows workers by their certificates, [`key`] knows how a key is written, [`secret`] hashes what
+//! must not be stored. [`keys`] makes keys; [`first_key`] gives a new store its first one. People prove who they are by
+//! a [`password`] ([`login_throttle`] slows guessing down) or by an identity provider ([`oidc`]), and then have a
+//! [`session`]; a right to decide that one lends another is a [`delegation`]; a [`shown`] credential is looked at again
+//! while its request waits; a [`code`] takes a browser's visit over to a command line.
 
 pub mod access;
 mod authenticate;
@@ -41,7 +43,7 @@ pub use keys::{NewKey, create_key};
 pub use secret::{SecretError, ServerSecret};
 pub use shown::{LastingCredential, ShownCredential, ShownKey};
 
-/// Everything the server needs to know who asks. Cheap to clone.
+/// Everything the server needs to find the caller of a request. Cheap to clone.
 #[derive(Clone)]
 pub struct Identity(Arc<SharedIdentity>);
 

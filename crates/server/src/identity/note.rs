@@ -2,25 +2,25 @@
 //! What the engine changes for a [`Caller`] it notes itself, under the caller's [`Actor`].
 
 use interlock_core::ids::TenantId;
-use interlock_engine::audit::{Actor, Happening};
+use interlock_engine::audit::{Actor, AuditEvent};
 use interlock_engine::{Engine, EngineError};
-use interlock_store::{Along, Done, FinishIdempotency, SubmitError, TenantWrite};
+use interlock_store::{AttachedWrites, Done, FinishIdempotency, SubmitError, TenantWrite};
 
 use super::{Caller, Identity};
 use crate::api_error::ApiError;
 
 /// What a caller has done.
-pub fn by(caller: &Caller, kind: &'static str, subject: impl ToString, details: &serde_json::Value) -> Happening {
+pub fn by(caller: &Caller, kind: &'static str, subject: impl ToString, details: &serde_json::Value) -> AuditEvent {
     caller.actor().did(kind, subject, details)
 }
 
-/// What somebody has done who is known by name, or by nothing.
+/// What an actor has done who is known by name, or not at all.
 pub fn done(
     kind: &'static str,
     actor: Option<String>,
     subject: impl ToString,
     details: &serde_json::Value,
-) -> Happening {
+) -> AuditEvent {
     actor.map_or_else(Actor::unnamed, Actor::user).did(kind, subject, details)
 }
 
@@ -29,13 +29,13 @@ pub async fn write_answering<W: TenantWrite>(
     engine: &Engine,
     tenant: TenantId,
     write: W,
-    what: Happening,
+    what: AuditEvent,
     answer: Option<FinishIdempotency>,
 ) -> Result<W::Answer, SubmitError>
 where
     W::Answer: Done,
 {
-    let along = Along { answer, notes: engine.note_of(tenant, what).into_iter().collect() };
+    let along = AttachedWrites { answer, notes: engine.note_of(tenant, what).into_iter().collect() };
     engine.for_tenant(tenant).write_with(write, along).await
 }
 
@@ -44,7 +44,7 @@ pub async fn write_noted<W: TenantWrite>(
     engine: &Engine,
     tenant: TenantId,
     write: W,
-    what: Happening,
+    what: AuditEvent,
 ) -> Result<W::Answer, SubmitError>
 where
     W::Answer: Done,
@@ -58,7 +58,7 @@ impl Identity {
         &self,
         tenant: TenantId,
         write: W,
-        what: Happening,
+        what: AuditEvent,
     ) -> Result<W::Answer, ApiError>
     where
         W::Answer: Done,
@@ -71,7 +71,7 @@ impl Identity {
         &self,
         tenant: TenantId,
         write: W,
-        what: Happening,
+        what: AuditEvent,
         answer: Option<FinishIdempotency>,
     ) -> Result<W::Answer, ApiError>
     where

@@ -1,9 +1,9 @@
 //! Passwords: argon2id, away from the threads that answer requests, a few at a time.
 //!
-//! Whoever signs in waits in one of two lanes. Accounts that exist have one, with bounded waiting for each source address
-//! and each tenant. Names that nobody has get the same work done in a lane of their own, so that made-up names cannot keep
-//! right passwords waiting; where that lane is full they wait as long as others did lately, so that the time it takes
-//! still tells nothing.
+//! Sign-ins wait in one of two lanes. Accounts that exist have one, with bounded waiting for each source address and
+//! each tenant. Names without an account get the same work done in a lane of their own, so that made-up names cannot
+//! keep right passwords waiting; where that lane is full they wait as long as others did lately, so that the time it
+//! takes still tells nothing.
 
 use std::collections::{HashMap, VecDeque};
 use std::hash::Hash;
@@ -38,7 +38,7 @@ const RECENT_MAX: usize = 32;
 const TYPICAL: Duration = Duration::from_millis(40);
 
 /// Verified when the account does not exist, so that the time it takes does not tell.
-static NOBODY: std::sync::LazyLock<String> =
+static UNKNOWN_ACCOUNT: std::sync::LazyLock<String> =
     std::sync::LazyLock::new(|| hashed("nobody's password").unwrap_or_default());
 
 pub struct Passwords {
@@ -57,7 +57,7 @@ struct Waiting {
     by_source: HashMap<IpAddr, usize>,
 }
 
-/// A place in the lane of accounts that exist. It is taken before anything is counted on somebody's behalf.
+/// A place in the lane of accounts that exist. It is taken before a wrong password is counted against the account.
 pub struct Admitted<'a> {
     passwords: &'a Passwords,
     tenant: TenantId,
@@ -102,7 +102,7 @@ impl Passwords {
         hash.ok_or_else(|| ApiError::invalid("this password cannot be hashed; choose another"))
     }
 
-    /// A place for somebody of this tenant who asks from this address, or a refusal that has counted nothing.
+    /// A place for a sign-in to this tenant from this address, or a refusal that has counted nothing.
     pub fn admit(&self, tenant: TenantId, source: IpAddr) -> Result<Admitted<'_>, ApiError> {
         let source = source_of(source);
         let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
@@ -127,14 +127,14 @@ impl Passwords {
     }
 
     /// Takes as long as [`Self::verify`] and says nothing: the account does not exist, or has no password.
-    pub async fn verify_nobody(&self, password: String) {
+    pub async fn verify_unknown(&self, password: String) {
         if password.len() > PASSWORD_BYTES_MAX {
             return;
         }
         match self.unknown_waiting.try_acquire() {
             Ok(_place) => {
-                // Whether it matches what nobody has does not matter.
-                let _ = self.work(&self.unknown_cores, move || matches(&NOBODY, &password)).await;
+                // The result does not matter: no account has this hash.
+                let _ = self.work(&self.unknown_cores, move || matches(&UNKNOWN_ACCOUNT, &password)).await;
             }
             Err(_) => sleep(self.as_long_as_others()).await,
         }
@@ -234,7 +234,7 @@ mod tests {
         passwords.recent.lock().unwrap().push_back(Duration::from_millis(700));
         let held: Vec<_> = (0..UNKNOWN_WAITING_MAX).map(|_| passwords.unknown_waiting.try_acquire().unwrap()).collect();
         let began = Instant::now();
-        passwords.verify_nobody("some password".into()).await;
+        passwords.verify_unknown("some password".into()).await;
         assert_eq!(began.elapsed(), Duration::from_millis(700));
         assert!(passwords.admit(TENANT, HERE).is_ok());
         drop(held);

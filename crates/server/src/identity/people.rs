@@ -44,7 +44,7 @@ impl Identity {
         (NewInvite { token, expires_at }, row)
     }
 
-    /// Makes a link by which somebody becomes the tenant's first admin.
+    /// Makes a link by which a person becomes the tenant's first admin.
     pub async fn invite_first_admin(&self, tenant: TenantId) -> Result<NewInvite, EngineError> {
         let (invite, row) = self.draft_invite(tenant, None);
         let what = Actor::system().did("user.invited", tenant, &json!({ "first_admin": true }));
@@ -59,7 +59,7 @@ impl Identity {
         row.filter(|row| row.used_at.is_none() && row.expires_at > now).ok_or_else(ApiError::invite_over)
     }
 
-    /// Whom a link is for. For the first admin's there must be nobody yet.
+    /// Whom a link is for. A first admin's link counts only while the tenant has no people.
     pub async fn invited(&self, invite: &InviteRow) -> Result<Option<UserRow>, ApiError> {
         let store = self.engine().for_tenant(invite.tenant);
         match invite.user {
@@ -110,7 +110,7 @@ impl Identity {
         self.add_user(user).await
     }
 
-    /// Ends all visits of a person, on somebody's word.
+    /// Ends all visits of a person, on behalf of `by`.
     pub async fn end_sessions(&self, user: &UserRow, by: &Actor) -> Result<(), ApiError> {
         let what = by.did("login.ended", user.id, &json!({ "name": user.name, "all": true }));
         self.write_noted(user.tenant, EndUserSessions { tenant: user.tenant, user: user.id }, what).await?;
@@ -179,7 +179,7 @@ pub fn note_access(user: &mut UserRow, by: &Caller, now: Timestamp) {
     }
 }
 
-/// Three letters and a number of 16 bytes: what keys and runs are called where somebody is named.
+/// Three letters and a number of 16 bytes: where an actor is named, that is a key or a run, and no person.
 fn looks_like_id(name: &str) -> bool {
     let digits = |rest: &str| rest.len() >= 32 && rest.chars().all(|c| c.is_ascii_hexdigit() || c == '-');
     name.split_once('_').is_some_and(|(kind, rest)| kind.len() == 3 && digits(rest))

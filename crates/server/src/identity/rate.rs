@@ -26,7 +26,7 @@ impl Rates {
         let full = (per_ms * BURST.0 as f64).max(BURST_MIN);
         let mut buckets = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if buckets.len() >= CLIENTS_MAX && !buckets.contains_key(client) {
-            // Whoever has been silent for long has a full bucket anyway.
+            // A client that has been silent for long has a full bucket anyway.
             buckets.retain(|_, bucket| now.since(bucket.at) < BURST);
         }
         let bucket = buckets.entry(Arc::clone(client)).or_insert(Bucket { tokens: full, at: now });

@@ -71,7 +71,8 @@ impl ServerSecret {
         Ok(secret)
     }
 
-    /// Checks that the store's hashes were made with this secret. A store without any belongs to whoever comes first.
+    /// Checks that the store's hashes were made with this secret. A new store belongs to the first secret that claims
+    /// it.
     pub async fn claim(&self, store: &Installation) -> Result<(), SecretError> {
         let fingerprint = self.hash("fingerprint", b"").to_string();
         store.keep_once(FINGERPRINT, fingerprint.clone()).await.map_err(EngineError::from)?;
@@ -109,8 +110,8 @@ impl ServerSecret {
     }
 }
 
-/// The text of a file that is written at most once, in one piece and readable by its owner only. Whoever comes second
-/// gets what the first one wrote.
+/// The text of a file that is written at most once, in one piece and readable by its owner only. A second writer gets
+/// what the first one wrote.
 pub(super) fn write_once(path: &Path, text: &str) -> io::Result<String> {
     if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
         std::fs::create_dir_all(folder)?;
@@ -125,7 +126,7 @@ pub(super) fn write_once(path: &Path, text: &str) -> io::Result<String> {
     let mut file = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&draft)?;
     writeln!(file, "{text}")?;
     file.sync_all()?;
-    // A link appears at once and whole, or not at all because somebody else was first.
+    // A link appears at once and whole, or not at all because another writer was first.
     let linked = std::fs::hard_link(&draft, path);
     std::fs::remove_file(&draft)?;
     match linked {

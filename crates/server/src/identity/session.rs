@@ -17,28 +17,28 @@ use crate::api_error::ApiError;
 const COOKIE_SECURE: &str = "__Host-interlock_session";
 const COOKIE_LOCAL: &str = "interlock_session";
 const TOKEN_CHARS: usize = 43;
-/// How the token of a command line begins, so that nobody takes it for a key.
+/// How the token of a command line begins, so that it is not mistaken for a key.
 const TOKEN_PREFIX: &str = "ilp_";
 /// `last_used_at` is written no more often than this.
 const TOUCH_EVERY: Millis = Millis::from_mins(1);
 
 /// A visit that has just begun.
-pub struct Opened {
+pub struct OpenedSession {
     pub cookie: HeaderValue,
     pub caller: Caller,
 }
 
 impl Identity {
     /// Begins a visit of a person who has proven who they are.
-    pub async fn open_session(&self, user: UserRow) -> Result<Opened, ApiError> {
+    pub async fn open_session(&self, user: UserRow) -> Result<OpenedSession, ApiError> {
         self.open_session_proven(user, self.engine().now()).await
     }
 
-    /// The same where they have proven it to somebody else, at this instant.
-    pub async fn open_session_proven(&self, user: UserRow, proven_at: Timestamp) -> Result<Opened, ApiError> {
+    /// The same where they have proven it to the identity provider, at this instant.
+    pub async fn open_session_proven(&self, user: UserRow, proven_at: Timestamp) -> Result<OpenedSession, ApiError> {
         let (token, row) = self.begin(&user, proven_at).await?;
         let cookie = self.cookie(&token, self.options().session);
-        Ok(Opened { cookie, caller: caller(user, &row) })
+        Ok(OpenedSession { cookie, caller: caller(user, &row) })
     }
 
     /// The same for a command line, which keeps no cookies and takes over a visit that began by a sign-in at this instant.

@@ -40,7 +40,7 @@ pub enum LastingCredential {
 }
 
 impl LastingCredential {
-    /// Has a request be that of whoever showed it. False where it says nothing.
+    /// Makes a request that of the credential's holder. False where it says nothing.
     pub fn vouch_for(&self, request: &mut Request) -> bool {
         match self {
             Self::Key(key) => {

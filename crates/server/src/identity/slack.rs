@@ -13,7 +13,7 @@ use crate::api_error::ApiError;
 pub struct SlackProof {
     pub linked_at: Timestamp,
     pub linked_by: String,
-    /// Whoever has given the signing secret could speak for everybody.
+    /// Since when, and from whom, the signing secret is: its maker could sign presses of any user.
     pub secret_at: Timestamp,
     pub secret_by: Option<String>,
 }

@@ -1,4 +1,4 @@
-//! The newest frames of one topic, kept once for everybody who watches it.
+//! The newest frames of one topic, kept once for all its watchers.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
@@ -8,9 +8,9 @@ use tokio::sync::watch;
 use super::frame::Frame;
 use super::limits;
 
-/// What a reader at some cursor finds.
+/// What a channel has for a reader at some cursor.
 #[derive(Debug)]
-pub enum Found {
+pub enum ChannelRead {
     Frames(Vec<Frame>),
     /// Nothing yet: wait for news.
     Nothing,
@@ -22,7 +22,7 @@ pub enum Found {
 
 pub struct Channel {
     kept: Mutex<RecentFrames>,
-    /// Rises with every change; who waits compares.
+    /// Rises with every change; waiting readers compare it.
     news: watch::Sender<u64>,
 }
 
@@ -56,7 +56,7 @@ impl Channel {
             kept.bytes += frame.bytes();
             kept.frames.push_back(frame);
         }
-        // The last one stays, however large it is: somebody has to get it.
+        // The last one stays, however large it is: watchers must get it.
         while kept.frames.len() > 1
             && (kept.frames.len() > limits::KEPT_FRAMES_MAX || kept.bytes > limits::KEPT_BYTES_MAX)
         {
@@ -75,17 +75,17 @@ impl Channel {
         self.tell();
     }
 
-    pub fn after(&self, cursor: u64) -> Found {
+    pub fn after(&self, cursor: u64) -> ChannelRead {
         let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         if cursor < kept.floor {
-            return Found::TooOld;
+            return ChannelRead::TooOld;
         }
         let start = kept.frames.partition_point(|frame| frame.cursor <= cursor);
         let frames: Vec<Frame> = kept.frames.iter().skip(start).take(limits::BATCH_FRAMES_MAX).cloned().collect();
         match (frames.is_empty(), kept.ended) {
-            (false, _) => Found::Frames(frames),
-            (true, false) => Found::Nothing,
-            (true, true) => Found::End,
+            (false, _) => ChannelRead::Frames(frames),
+            (true, false) => ChannelRead::Nothing,
+            (true, true) => ChannelRead::End,
         }
     }
 
@@ -102,9 +102,9 @@ mod tests {
         Frame { cursor, message: "".into(), event: vec![b'x'; bytes].into() }
     }
 
-    fn cursors(found: Found) -> Vec<u64> {
+    fn cursors(found: ChannelRead) -> Vec<u64> {
         match found {
-            Found::Frames(frames) => frames.iter().map(|frame| frame.cursor).collect(),
+            ChannelRead::Frames(frames) => frames.iter().map(|frame| frame.cursor).collect(),
             other => panic!("{other:?}"),
         }
     }
@@ -112,15 +112,15 @@ mod tests {
     #[test]
     fn readers_get_what_comes_after_their_cursor() {
         let channel = Channel::from(5);
-        assert!(matches!(channel.after(4), Found::TooOld));
-        assert!(matches!(channel.after(5), Found::Nothing));
+        assert!(matches!(channel.after(4), ChannelRead::TooOld));
+        assert!(matches!(channel.after(5), ChannelRead::Nothing));
         channel.push(vec![frame(6, 1), frame(7, 1), frame(8, 1)]);
         assert_eq!(cursors(channel.after(5)), [6, 7, 8]);
         assert_eq!(cursors(channel.after(7)), [8]);
-        assert!(matches!(channel.after(8), Found::Nothing));
+        assert!(matches!(channel.after(8), ChannelRead::Nothing));
         channel.end();
         assert_eq!(cursors(channel.after(7)), [8]);
-        assert!(matches!(channel.after(8), Found::End));
+        assert!(matches!(channel.after(8), ChannelRead::End));
     }
 
     #[test]
@@ -128,12 +128,12 @@ mod tests {
         let channel = Channel::from(0);
         let count = limits::KEPT_FRAMES_MAX as u64 + 10;
         channel.push((1..=count).map(|cursor| frame(cursor, 1)).collect());
-        assert!(matches!(channel.after(9), Found::TooOld));
+        assert!(matches!(channel.after(9), ChannelRead::TooOld));
         assert_eq!(cursors(channel.after(10)).len(), limits::BATCH_FRAMES_MAX);
 
         let channel = Channel::from(0);
         channel.push(vec![frame(1, 10), frame(2, limits::KEPT_BYTES_MAX + 1)]);
-        assert!(matches!(channel.after(0), Found::TooOld));
+        assert!(matches!(channel.after(0), ChannelRead::TooOld));
         assert_eq!(cursors(channel.after(1)), [2], "the newest stays, however large");
     }
 }

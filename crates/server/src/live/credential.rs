@@ -1,5 +1,5 @@
-//! Whether whoever opened a stream may still read it. A stream lasts for hours, and a credential may be taken back in
-//! the meantime: it is looked at again at every heartbeat.
+//! Whether the credential that opened a stream may still read it. A stream lasts for hours, and a credential may be
+//! revoked in the meantime: it is looked at again at every heartbeat.
 
 use interlock_core::tenant::identity::Permission;
 use interlock_protocol::live::{Control, limits};

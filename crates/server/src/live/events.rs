@@ -22,7 +22,7 @@ struct Reading {
     hub: Hub,
     subscription: Subscription,
     credential: Credential,
-    /// The last word has been said.
+    /// The last event has been sent.
     over: bool,
 }
 

@@ -27,7 +27,7 @@ pub struct Hub(Arc<HubState>);
 pub struct HubState {
     pub engine: Engine,
     pub names: Arc<Names>,
-    /// Weak: a channel lives as long as somebody watches.
+    /// Weak: a channel lives as long as it has a watcher.
     topics: Mutex<HashMap<Topic, Weak<Channel>>>,
     seats: Arc<Seats>,
     /// For WebSockets that have not said yet who they are.
@@ -74,14 +74,14 @@ impl Hub {
         &self.0.tasks
     }
 
-    /// Waits until everybody who watches has been told that the server stops.
+    /// Waits until every watcher has been told that the server stops.
     pub async fn drained(&self) {
         self.0.tasks.close();
         self.0.tasks.wait().await;
     }
 
-    /// A place for one more watcher of this tenant. It is taken when the caller is known, so that nobody else can hold
-    /// one.
+    /// A place for one more watcher of this tenant. It is taken only when the caller is known, so that clients without
+    /// a credential hold none.
     pub fn seat(&self, tenant: TenantId) -> Result<Seat, ApiError> {
         self.0.seats.take(tenant).map_err(|Full { whose, max }| {
             let detail = format!("{whose} has {max} live streams open already; poll, or try again");
@@ -89,7 +89,7 @@ impl Hub {
         })
     }
 
-    /// How many watch.
+    /// How many watchers there are.
     pub fn taken(&self) -> usize {
         self.0.seats.taken_by_all()
     }
@@ -113,7 +113,7 @@ impl Hub {
         if let Some(channel) = topics.get(&topic).and_then(Weak::upgrade) {
             return channel;
         }
-        // Before it grows, what nobody watches any more goes.
+        // Before it grows, topics without a watcher go.
         topics.retain(|_, channel| channel.strong_count() > 0);
         let channel = Arc::new(Channel::from(cursor));
         topics.insert(topic, Arc::downgrade(&channel));
@@ -136,13 +136,13 @@ struct Pump {
     encoder: Encoder,
     topic: Topic,
     cursor: u64,
-    /// Weak: when nobody watches any more, the pump ends.
+    /// Weak: when the last watcher has gone, the pump ends.
     channel: Weak<Channel>,
 }
 
 /// How long a pump waits after the store failed it.
 const AFTER_FAILURE: std::time::Duration = std::time::Duration::from_secs(1);
-/// How often a pump with nothing to do looks whether somebody still watches.
+/// How often a pump with nothing to do looks whether it still has a watcher.
 const LOOK_EVERY: std::time::Duration = std::time::Duration::from_secs(5);
 
 impl Pump {

@@ -1,6 +1,6 @@
 //! The live stream: events to many watchers, each event read and encoded once.
 //!
-//! [`hub::Hub`] keeps a [`channel::Channel`] for each run, or tenant, that somebody watches: one pump reads what is new
+//! [`hub::Hub`] keeps a [`channel::Channel`] for each run, or tenant, that is watched: one pump reads what is new
 //! from the engine's feed, encodes it ([`frame::Frame`]) and keeps the newest frames. A
 //! [`subscription::Subscription`] is one watcher's place: it replays from the store what is older than those frames,
 //! then takes shared frames at the pace of its own socket. Nothing is queued for a watcher; one that takes the kept frames
@@ -26,7 +26,7 @@ pub use envelope::enveloped;
 pub use events::stream;
 pub use hub::Hub;
 pub use output::stream_output;
-pub use socket::{Heard, Socket, close_code, serve};
+pub use socket::{Socket, WatcherMessage, close_code, serve};
 
 use interlock_core::ids::{RunId, TenantId};
 
@@ -56,10 +56,10 @@ pub mod limits {
     pub const STREAMS_PER_TENANT_MAX: usize = SUBSCRIBERS_MAX / 2;
     /// WebSockets that have not said yet who they are.
     pub const UNKNOWN_SOCKETS_MAX: usize = 1_000;
-    /// The newest frames of a topic that are kept for everybody, by number and by size.
+    /// The newest frames of a topic that are kept for all its watchers, by number and by size.
     pub const KEPT_FRAMES_MAX: usize = 1_024;
     pub const KEPT_BYTES_MAX: usize = 1 << 20;
-    /// What is added to them at once: half, so that whoever takes them finds the other half still there.
+    /// What is added to them at once: half, so that a watcher who takes them finds the other half still there.
     pub const PUSH_BYTES_MAX: usize = KEPT_BYTES_MAX / 2;
     /// Frames that one write takes.
     pub const BATCH_FRAMES_MAX: usize = 256;

@@ -1,5 +1,5 @@
 //! What a step writes, as server-sent events. Chunks are read from the store behind the watcher's place, at the pace of its
-//! socket: a slow watcher holds up nobody, and nothing is kept for it.
+//! socket: a slow watcher does not hold up the others, and nothing is kept for it.
 
 use std::fmt::Write;
 
@@ -29,7 +29,7 @@ struct Following {
     _seat: Seat,
     watcher: OutputWatcher,
     credential: Credential,
-    /// The last word has been said.
+    /// The last event has been sent.
     over: bool,
 }
 

@@ -20,14 +20,14 @@ use crate::api_error::ApiError;
 
 const HEARTBEAT: Millis = interlock_protocol::live::limits::HEARTBEAT;
 
-/// An open WebSocket. Whatever fails on it means that the watcher has gone, which is no error of ours.
+/// An open WebSocket. Whatever fails on it means that the watcher has gone, which is no error of the server.
 pub struct Socket(WebSocket);
 
 /// The watcher has gone, or takes nothing any more.
 pub struct Gone;
 
 /// What a watcher sent.
-pub enum Heard {
+pub enum WatcherMessage {
     Subscribe { last_event_id: Option<String>, token: Option<String> },
     NotUnderstood(String),
 }
@@ -54,22 +54,24 @@ impl Socket {
     pub async fn close(mut self, control: &Control, code: u16) {
         if self.say(control).await.is_ok() {
             let frame = CloseFrame { code, reason: "".into() };
-            // Whoever has gone already needs no goodbye.
+            // A watcher that has gone already needs no close frame.
             let _ = within(self.0.send(Message::Close(Some(frame)))).await;
         }
     }
 
     /// The watcher's next frame; pings are answered by themselves.
-    pub async fn hear(&mut self) -> Result<Heard, Gone> {
+    pub async fn hear(&mut self) -> Result<WatcherMessage, Gone> {
         loop {
             match self.0.recv().await {
                 Some(Ok(Message::Text(text))) => {
                     return Ok(match serde_json::from_str(&text) {
-                        Ok(Subscribe::Subscribe { last_event_id, token }) => Heard::Subscribe { last_event_id, token },
-                        Err(error) => Heard::NotUnderstood(error.to_string()),
+                        Ok(Subscribe::Subscribe { last_event_id, token }) => {
+                            WatcherMessage::Subscribe { last_event_id, token }
+                        }
+                        Err(error) => WatcherMessage::NotUnderstood(error.to_string()),
                     });
                 }
-                Some(Ok(Message::Binary(_))) => return Ok(Heard::NotUnderstood("it is not text".into())),
+                Some(Ok(Message::Binary(_))) => return Ok(WatcherMessage::NotUnderstood("it is not text".into())),
                 Some(Ok(Message::Ping(_) | Message::Pong(_))) => {}
                 Some(Ok(Message::Close(_))) => {
                     self.answer_close().await;
@@ -89,7 +91,7 @@ impl Socket {
     /// The answer to a close frame is made when it is read, and sent when the socket is read again.
     async fn answer_close(&mut self) {
         let rest = async { while self.0.recv().await.is_some_and(|message| message.is_ok()) {} };
-        // Whoever does not take the answer has gone.
+        // A watcher that does not take the answer has gone.
         let _ = timeout(limits::CLOSE_TIMEOUT, rest).await;
     }
 
@@ -112,7 +114,7 @@ pub fn close_code(error: axum::Error) -> Option<u16> {
     }
 }
 
-/// A write that takes too long has nobody who reads.
+/// A write that takes too long means that the watcher does not read any more.
 async fn within(write: impl Future<Output = Result<(), axum::Error>>) -> Result<(), Gone> {
     match timeout(limits::SEND_TIMEOUT, write).await {
         Ok(Ok(())) => Ok(()),
@@ -123,7 +125,7 @@ async fn within(write: impl Future<Output = Result<(), axum::Error>>) -> Result<
 /// Follows a topic until the watcher goes, the run ends, or the server stops.
 pub async fn serve(socket: Socket, hub: Hub, topic: Topic, subscription: Subscription, credential: Credential) {
     let _tracked = hub.tasks().token();
-    // Whoever has gone needs nothing more.
+    // A watcher that has gone needs nothing more.
     let _ = follow(socket, &hub, topic, subscription, credential).await;
 }
 
@@ -167,14 +169,16 @@ async fn follow(
                 }
             },
             heard = socket.hear() => match heard? {
-                Heard::Subscribe { last_event_id, .. } => match moved(hub, topic, last_event_id.as_deref()).await {
-                    Ok(fresh) => {
-                        subscription = fresh;
-                        socket.say(&Control::Subscribed { last_event_id: here(&subscription) }).await?;
+                WatcherMessage::Subscribe { last_event_id, .. } => {
+                    match moved(hub, topic, last_event_id.as_deref()).await {
+                        Ok(fresh) => {
+                            subscription = fresh;
+                            socket.say(&Control::Subscribed { last_event_id: here(&subscription) }).await?;
+                        }
+                        Err(error) => return turn_away(socket, &error).await,
                     }
-                    Err(error) => return turn_away(socket, &error).await,
-                },
-                Heard::NotUnderstood(what) => return refuse(socket, what).await,
+                }
+                WatcherMessage::NotUnderstood(what) => return refuse(socket, what).await,
             },
             () = sleep_until(credential.due()) => {
                 if credential.is_revoked().await {

@@ -1,4 +1,4 @@
-//! One watcher's place in a stream: first what the store holds, then what everybody gets.
+//! One watcher's place in a stream: first what the store holds, then the frames that all watchers share.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,7 +7,7 @@ use interlock_engine::{Engine, EngineError};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use super::channel::{Channel, Found};
+use super::channel::{Channel, ChannelRead};
 use super::envelope::Encoder;
 use super::frame::Frame;
 use super::{Topic, limits};
@@ -60,10 +60,10 @@ impl Subscription {
             // Before the look, so that what comes after it wakes us.
             self.news.mark_unchanged();
             match self.channel.after(self.cursor) {
-                Found::Frames(frames) => return Ok(Next::Frames(self.hand_out(frames))),
+                ChannelRead::Frames(frames) => return Ok(Next::Frames(self.hand_out(frames))),
                 // Who fell behind although it took what it was given at once was outrun by a burst, and replays it.
-                Found::TooOld if slow => return Ok(Next::Behind),
-                Found::TooOld => {
+                ChannelRead::TooOld if slow => return Ok(Next::Behind),
+                ChannelRead::TooOld => {
                     let (frames, cursor) = self.replay().await?;
                     if !frames.is_empty() {
                         return Ok(Next::Frames(self.hand_out(frames)));
@@ -78,8 +78,8 @@ impl Subscription {
                         return Ok(Next::End);
                     }
                 }
-                Found::End => return Ok(Next::End),
-                Found::Nothing => {
+                ChannelRead::End => return Ok(Next::End),
+                ChannelRead::Nothing => {
                     if self.news.changed().await.is_err() {
                         return Ok(Next::End);
                     }

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
-/// Whoever asks for something can get these: they say something of the request as such, of its sender, or of the server.
+/// Every request can get these: they say something of the request as such, of its sender, or of the server.
 pub const OF_ALL: &[&str] = &[
     "BODY_TIMEOUT",
     "CONNECTIONS_FULL",

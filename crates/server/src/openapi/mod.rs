@@ -4,6 +4,7 @@
 //! ask ([`BEARER`]), and how requests of this shape can be refused ([`refusals`]). It is served at `/openapi.json`,
 //! with a page for people at `/docs`, and a copy stands in `docs/reference/openapi.json`.
 
+mod bounds;
 pub mod codes;
 mod examples;
 mod named;
@@ -45,7 +46,7 @@ const TAGS: &[(&str, &str)] = &[
     ("delegations", "A person's right to decide on approvals, delegated to another person for a time."),
     ("slack", "Approvals in Slack: the connection, and which person a Slack user is."),
     ("policy", "The rules that actions are held against, and what they have decided."),
-    ("audit", "What has happened, in a log that nobody can alter unseen, and the evidence of single runs."),
+    ("audit", "What has happened, in a tamper-evident log, and the evidence of single runs."),
     ("auth", "Signing in and out, and tokens."),
     ("tenants", "Tenants: the isolation boundary that owns all other things."),
     ("keys", "API keys of the tenant."),
@@ -60,8 +61,9 @@ const TAGS: &[(&str, &str)] = &[
 ];
 
 const ABOUT: &str = "Durable execution with governance. JSON in, JSON out. Instants are Unix milliseconds, spans are \
-    milliseconds, ids carry a prefix (`run_…`). Every refusal is a problem document (RFC 9457) with a `code` for \
-    programs; those that an operation answers with stand with each status (`x-codes`).";
+    milliseconds, ids carry a prefix (`run_…`). Limits of texts count bytes of UTF-8, so \
+    a text may have fewer characters than its `maxLength` and be refused. Every refusal is a problem document (RFC 9457) \
+    with a `code` for programs; those that an operation answers with stand with each status (`x-codes`).";
 
 /// The description of the whole API.
 pub fn document() -> OpenApi {
@@ -98,7 +100,7 @@ pub fn document() -> OpenApi {
     document
 }
 
-/// Signing in needs no token: among the guarded routes, those that the permission matrix opens to everybody ask for none.
+/// Signing in needs no token: among the guarded routes, those that the permission matrix makes public ask for none.
 fn declare_open(document: &mut OpenApi) {
     for ((method, path), operation) in routed(document) {
         if matrix::find(method, path).is_some_and(|line| line.needs == Permission::Public) {
@@ -146,6 +148,7 @@ pub fn text() -> &'static str {
         loosen(&mut value);
         requests::describe(&mut value);
         named::describe(&mut value);
+        bounds::describe(&mut value);
         examples::describe(&mut value);
         format!("{value:#}")
     });

@@ -1,4 +1,4 @@
-//! `GET /docs`: the description, readable. Three small files of ours, nothing from elsewhere.
+//! `GET /docs`: the description, readable. Three small files of this server, nothing from elsewhere.
 
 use axum::http::{HeaderName, header};
 use axum::response::IntoResponse;

@@ -38,7 +38,7 @@ static CODES: LazyLock<Codes> = LazyLock::new(|| {
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     Guarded,
-    /// Open to everybody.
+    /// Needs no credential.
     Open,
 }
 

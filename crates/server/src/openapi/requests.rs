@@ -1,32 +1,8 @@
-//! What the types of requests do not say by themselves: how long their texts may be, which fields exclude each other, and
-//! that further fields are refused where a body is read by hand ([`interlock_protocol::body`]).
-//! Limits count bytes; a text within its limit has no more characters than that.
+//! What the types of requests do not say by themselves: which fields exclude each other, and that further fields are
+//! refused where a body is read by hand ([`interlock_protocol::body`]). How long their texts may be is declared by
+//! [`bounds`](super::bounds).
 
-use interlock_core::limits::{NAME_BYTES_MAX, REASON_BYTES_MAX};
-use interlock_protocol::identity::limits::{PASSWORD_BYTES_MAX, PASSWORD_CHARS_MIN};
 use serde_json::{Value, json};
-
-/// Schema, field, and the least and greatest length of its text.
-const LENGTHS: &[(&str, &str, usize, usize)] = &[
-    ("Because", "reason", 1, REASON_BYTES_MAX),
-    ("Cancel", "reason", 1, REASON_BYTES_MAX),
-    ("RollBack", "reason", 1, REASON_BYTES_MAX),
-    ("RollBackRun", "reason", 1, REASON_BYTES_MAX),
-    ("Resolve", "reason", 1, REASON_BYTES_MAX),
-    ("StartBulk", "reason", 1, REASON_BYTES_MAX),
-    ("CreateDelegation", "reason", 1, REASON_BYTES_MAX),
-    ("PauseSchedule", "reason", 1, REASON_BYTES_MAX),
-    ("CreateKey", "name", 1, NAME_BYTES_MAX),
-    ("CreateKey", "workspace", 1, NAME_BYTES_MAX),
-    ("CreateTenant", "name", 1, NAME_BYTES_MAX),
-    ("CreateUser", "name", 1, NAME_BYTES_MAX),
-    ("CreateUser", "display_name", 1, NAME_BYTES_MAX),
-    ("CreateUser", "email", 1, NAME_BYTES_MAX),
-    ("CreateUser", "password", PASSWORD_CHARS_MIN, PASSWORD_BYTES_MAX),
-    ("ChangeUser", "display_name", 1, NAME_BYTES_MAX),
-    ("ChangeUser", "email", 1, NAME_BYTES_MAX),
-    ("SetPassword", "password", PASSWORD_CHARS_MIN, PASSWORD_BYTES_MAX),
-];
 
 /// Schema, and the fields of which a request has exactly one.
 const EITHER: &[(&str, &[&str])] = &[("StartRun", &["workflow", "plan"])];
@@ -38,14 +14,6 @@ const CLOSED: &[&str] =
 pub fn describe(document: &mut Value) {
     close(&mut document["components"]["schemas"]);
     let schemas = &mut document["components"]["schemas"];
-    for (schema, field, least, greatest) in LENGTHS {
-        if let Some(field) =
-            schemas.pointer_mut(&format!("/{schema}/properties/{field}")).and_then(Value::as_object_mut)
-        {
-            field.insert("minLength".to_owned(), json!(least));
-            field.insert("maxLength".to_owned(), json!(greatest));
-        }
-    }
     for (schema, fields) in EITHER {
         if let Some(schema) = schemas.get_mut(*schema).and_then(Value::as_object_mut) {
             let whole = Value::Object(std::mem::take(schema));
@@ -130,16 +98,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_limit_stands_with_its_field() {
+    fn fields_that_exclude_each_other_are_a_choice() {
         let document: Value = serde_json::from_str(crate::openapi::text()).unwrap();
-        for (schema, field, least, greatest) in LENGTHS {
-            let found = &document["components"]["schemas"][schema]["properties"][field];
-            assert_eq!(
-                (&found["minLength"], &found["maxLength"]),
-                (&json!(least), &json!(greatest)),
-                "{schema}.{field}"
-            );
-        }
         for (schema, fields) in EITHER {
             let found = document["components"]["schemas"][schema]["oneOf"].as_array().map(Vec::len);
             assert_eq!(found, Some(fields.len()), "{schema}");

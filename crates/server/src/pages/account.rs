@@ -1,4 +1,4 @@
-//! `/account`: as whom one is signed in, and the way out.
+//! `/account`: the person who is signed in, and signing out.
 
 use std::fmt::Write as _;
 

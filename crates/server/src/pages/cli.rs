@@ -1,4 +1,4 @@
-//! `/auth/cli`: somebody who is signed in lets the command line act as them. `interlock login --browser` sends people
+//! `/auth/cli`: a person who is signed in lets the command line act as them. `interlock login --browser` sends people
 //! here with a challenge; the answer is a code, brought to the command line's own port on this machine, or shown to be
 //! typed in where the browser runs elsewhere.
 
@@ -36,12 +36,12 @@ pub struct CodeQuery {
 pub struct Allow {
     csrf: String,
     #[serde(flatten)]
-    wish: Typed,
+    wish: CliForm,
 }
 
 /// A form's fields are all texts.
 #[derive(Deserialize)]
-struct Typed {
+struct CliForm {
     challenge: String,
     #[serde(default)]
     state: String,
@@ -114,7 +114,7 @@ async fn form(state: &AppState, headers: &HeaderMap, wish: CodeQuery) -> Result<
 async fn hand_over(state: &AppState, headers: &HeaderMap, form: Allow) -> Result<Response, ApiError> {
     origin::check_host(state, headers)?;
     origin::check_origin(state, headers)?;
-    let Allow { csrf, wish: Typed { challenge, state: asked, port } } = form;
+    let Allow { csrf, wish: CliForm { challenge, state: asked, port } } = form;
     let wish = CodeQuery { challenge, state: asked, port: port.parse().ok() }.checked()?;
     let caller = state.identity().visitor(headers).await?.ok_or_else(ApiError::unauthorized)?;
     if !state.identity().csrf(&caller).is_some_and(|own| same_text(&own, &csrf)) {

@@ -75,7 +75,7 @@ pub async fn answer(
     Ok(FILES.iter().find(|file| file.path == INDEX).map_or_else(not_built, |file| index(file, &headers)))
 }
 
-/// The sign-in page, which leads back to where somebody wanted to go.
+/// The sign-in page, which leads back to the page that was asked for.
 fn sign_in(uri: &Uri) -> String {
     if uri.path() == path::ROOT {
         return path::LOGIN.to_owned();

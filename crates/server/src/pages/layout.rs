@@ -16,7 +16,7 @@ const POLICY: &str =
 const HEADERS: [(HeaderName, &str); 5] = [
     (CONTENT_SECURITY_POLICY, POLICY),
     // The address of the set-up page holds its secret, so no other site is told of it. `no-referrer` would also do that, but
-    // browsers then send forms with `Origin: null`, which is refused like any page that is not ours.
+    // browsers then send forms with `Origin: null`, which is refused like a form of another site.
     (REFERRER_POLICY, "same-origin"),
     (CACHE_CONTROL, "no-store"),
     (X_CONTENT_TYPE_OPTIONS, "nosniff"),
@@ -54,7 +54,7 @@ pub fn alert(message: Option<&str>) -> String {
     message.map(|text| format!("<p class=\"alert\" role=\"alert\">{}</p>", escape(text))).unwrap_or_default()
 }
 
-/// A page that says no, and by which code whoever runs the server can look it up. `content` says where to go from here.
+/// A page with a refusal and its code, by which the operator can look it up. `content` says where to go from here.
 pub fn refusal(title: &str, error: &ApiError, content: &str) -> Response {
     let code = format!("<p class=\"hint\">{}</p>", error.code());
     page(error.status(), title, &format!("{}{code}{content}", alert(Some(error.detail()))))

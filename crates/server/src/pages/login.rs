@@ -1,4 +1,4 @@
-//! `/login`: signing in with a password, or by whoever vouches for people here.
+//! `/login`: signing in with a password, or by the identity provider.
 
 use axum::extract::{Query, State};
 use axum::http::header::{LOCATION, SET_COOKIE};

@@ -20,7 +20,7 @@ pub struct ProviderQuery {
 }
 
 #[derive(Deserialize)]
-pub struct Back {
+pub struct ProviderCallback {
     #[serde(default)]
     code: String,
     #[serde(default)]
@@ -36,7 +36,11 @@ pub async fn start(State(state): State<AppState>, headers: HeaderMap, Query(wish
     }
 }
 
-pub async fn callback(State(state): State<AppState>, headers: HeaderMap, Query(back): Query<Back>) -> Response {
+pub async fn callback(
+    State(state): State<AppState>,
+    headers: HeaderMap,
+    Query(back): Query<ProviderCallback>,
+) -> Response {
     match arrive(&state, &headers, back).await {
         Ok(response) => response,
         Err(error) => failed(&error),
@@ -46,14 +50,14 @@ pub async fn callback(State(state): State<AppState>, headers: HeaderMap, Query(b
 async fn depart(state: &AppState, headers: &HeaderMap, next: &str) -> Result<Response, ApiError> {
     origin::check_host(state, headers)?;
     let provider = provider(state)?;
-    // Whoever is signed in comes to show once more who they are.
+    // A person who is signed in already comes to prove once more who they are.
     let again = state.identity().visitor(headers).await?.is_some();
     let departure = provider.depart(state.identity(), &state.base_url(headers), login::local(next), again).await?;
     let headers = [(LOCATION, departure.location), (SET_COOKIE, departure.cookie)];
     Ok((StatusCode::SEE_OTHER, headers).into_response())
 }
 
-async fn arrive(state: &AppState, headers: &HeaderMap, back: Back) -> Result<Response, ApiError> {
+async fn arrive(state: &AppState, headers: &HeaderMap, back: ProviderCallback) -> Result<Response, ApiError> {
     origin::check_host(state, headers)?;
     let provider = provider(state)?;
     if !back.error.is_empty() {

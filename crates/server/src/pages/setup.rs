@@ -37,7 +37,7 @@ pub async fn show(State(state): State<AppState>, headers: HeaderMap, Query(link)
 }
 
 pub async fn submit(State(state): State<AppState>, headers: HeaderMap, Fields(setup): Fields<Setup>) -> Response {
-    // A page of another site is not to choose somebody's password.
+    // A page of another site must not choose a person's password.
     if let Err(error) = origin::check_origin(&state, &headers) {
         return over(&error);
     }
@@ -90,7 +90,7 @@ fn form(status: StatusCode, token: &str, person: Option<&str>, name: &str, messa
         None => (
             "Set up the first admin",
             format!(
-                "<p>Nobody can sign in yet. Whoever has this link becomes the first admin of this installation.</p>
+                "<p>Nobody can sign in yet. The person who uses this link becomes the first admin of this installation.</p>
 <div class=\"field\"><label for=\"name\">Your name here</label>
 <input id=\"name\" name=\"name\" value=\"{name}\" autocomplete=\"username\" autocapitalize=\"none\" spellcheck=\"false\" \
 maxlength=\"128\" required autofocus aria-describedby=\"name-hint\">

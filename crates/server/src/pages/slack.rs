@@ -1,5 +1,5 @@
-//! `/slack/link`: somebody who is signed in says that a Slack user is them. Slack has shown them the address, and nobody
-//! else.
+//! `/slack/link`: a person who is signed in confirms that a Slack user is them. Slack has shown the address to that
+//! user alone.
 
 use axum::extract::{Query, State};
 use axum::http::header::LOCATION;
@@ -49,7 +49,7 @@ async fn form(state: &AppState, headers: &HeaderMap, token: &str) -> Result<Resp
         let next = encoded(&format!("{}?token={token}", path::SLACK_LINK));
         (StatusCode::SEE_OTHER, [(LOCATION, format!("{}?next={next}", path::LOGIN))]).into_response()
     };
-    // A link lasts longer than the visit that makes it: whoever makes it has just shown who they are.
+    // A link lasts longer than the visit that makes it: the person must have proven just now who they are.
     let Some(caller) = state.identity().visitor(headers).await? else { return Ok(sign_in()) };
     if caller.check_proven_lately(state.now()).is_err() {
         return Ok(sign_in());
@@ -57,7 +57,7 @@ async fn form(state: &AppState, headers: &HeaderMap, token: &str) -> Result<Resp
     let request = requested(state, &caller, token).await?;
     let content = format!(
         "<p>The Slack user <strong>{}</strong> ({} in workspace {}) is to decide as <strong>{}</strong>. Go on only if you \
-have just pressed a button in Slack yourself, and this is your own Slack account: whoever has it approves in your name.</p>
+have just pressed a button in Slack yourself, and this is your own Slack account: its user approves in your name.</p>
 <form method=\"post\" action=\"{}\">
 <input type=\"hidden\" name=\"csrf\" value=\"{}\">
 <input type=\"hidden\" name=\"token\" value=\"{token}\">

@@ -35,7 +35,7 @@ use utoipa_axum::router::OpenApiRouter;
 
 use crate::state::AppState;
 
-/// The routes that need to know who asks.
+/// The routes that need a caller.
 pub(crate) fn guarded() -> OpenApiRouter<AppState> {
     OpenApiRouter::default()
         .merge(agent::routes())
@@ -68,7 +68,7 @@ pub(crate) fn guarded() -> OpenApiRouter<AppState> {
         .merge(workflows::routes())
 }
 
-/// The routes that everybody may use.
+/// The routes that need no credential.
 pub(crate) fn open() -> OpenApiRouter<AppState> {
     health::routes().merge(workflows::open()).merge(webhooks::open_routes()).merge(slack::open_routes())
 }

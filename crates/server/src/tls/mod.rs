@@ -1,8 +1,8 @@
 //! HTTPS on the listener.
 //!
-//! [`TlsOptions`] names files. [`Tls`] is what they hold at the moment: connections take the configuration that counts when
-//! they begin, and [`Tls::follow`] reads the files again when they change, so that a new certificate drops nobody. Files that
-//! cannot be used while the server runs leave the old ones in force, and the log says so.
+//! [`TlsOptions`] names files. [`Tls`] is what they hold at the moment: connections take the configuration that counts
+//! when they begin, and [`Tls::follow`] reads the files again when they change, so that a new certificate drops no
+//! connection. Files that cannot be used while the server runs leave the old ones in force, and the log says so.
 //!
 //! With an authority for workers ([`TlsOptions::worker_ca`]) a client may present a certificate, and [`peer`] reads from it
 //! which worker that is.

@@ -5,7 +5,7 @@ use axum::http::{HeaderMap, Method, Request, Response, StatusCode, header};
 use interlock_protocol::problem::{PROBLEM_JSON, Problem};
 
 /// The answer to a request without encryption. Whatever carries a credential is refused instead of redirected, so that
-/// whoever sends it notices; it has gone over the wire in the clear already.
+/// the sender notices; the credential has gone over the wire in the clear already.
 pub(crate) fn redirect<B>(request: &Request<B>, public_url: Option<&str>) -> Response<Body> {
     let headers = request.headers();
     let reads = matches!(*request.method(), Method::GET | Method::HEAD);

@@ -1,5 +1,6 @@
 // A real OpenID Connect provider on loopback, for the tests of signing in. It prints its address when it is ready, and
-// ends when its input does. Whoever signs in gets the claims that ACCOUNTS has for the name; the password is not looked at.
+// ends when its input does. A person who signs in gets the claims that ACCOUNTS has for the name; the password is not
+// looked at.
 
 import { createServer } from "node:http";
 

@@ -1,11 +1,11 @@
-//! Who had a hand in an account's access is not washed away by whoever comes next.
+//! A later change of an account's access does not hide who changed it before.
 
 use std::time::Duration;
 
 use serde_json::json;
 
-use crate::api::Api;
 use crate::approvals::{Person, gate};
+use crate::harness::Api;
 
 /// The ids of people, by their names.
 async fn id_of(api: &Api, name: &str) -> String {
@@ -42,7 +42,7 @@ async fn a_later_change_does_not_wash_away_the_starters() {
     bob.post(&format!("{pat}/invite"), json!({})).await.ok();
     refused("after a harmless invite").await;
 
-    // A day after hers it is nobody's business any more, although others have changed it since.
+    // A day after her change it counts no more, although others have changed the account since.
     tokio::time::advance(Duration::from_hours(20)).await;
     Person::signed_in(&api, "bob").await.send("PATCH", &pat, json!({ "groups": [] })).await.ok();
     tokio::time::advance(Duration::from_hours(5)).await;
@@ -69,7 +69,8 @@ async fn an_earlier_change_does_not_hide_the_starters() {
     api.end().await;
 }
 
-/// What a key set up before a run began is not taken for a change after it, whoever changes the account then.
+/// What a key set up before a run began is not taken for a change after it, even if another person changes the account
+/// then.
 #[tokio::test(start_paused = true)]
 async fn each_change_keeps_its_own_time() {
     let api = Api::new().await;

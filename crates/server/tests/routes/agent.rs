@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use crate::api::{Api, attempt, completed, task};
+use crate::harness::{Api, attempt, completed, task};
 use crate::set_up::{intent, outcome, pay, unsafe_effect};
 
 #[tokio::test(start_paused = true)]

@@ -4,7 +4,7 @@ use axum::body::Body;
 use axum::http::{Request, header};
 use serde_json::{Value, json};
 
-use crate::api::{Answer, Api, plan, task};
+use crate::harness::{Api, ApiResponse, plan, task};
 
 const PASSWORD: &str = "correct horse battery";
 
@@ -24,13 +24,13 @@ impl<'a> Person<'a> {
         Self::signed_in(api, name).await
     }
 
-    /// Somebody of another tenant than the one that people sign in to by default.
+    /// A person of another tenant than the one that people sign in to by default.
     pub async fn in_tenant(api: &'a Api, tenant: &str, name: &str, roles: Value) -> Self {
         api.post("/users", json!({ "name": name, "roles": roles, "password": PASSWORD })).await.ok();
         Self::sign_in(api, json!({ "tenant": tenant, "name": name, "password": PASSWORD })).await
     }
 
-    /// Somebody who has an account with that password.
+    /// A person who has an account with that password.
     pub async fn signed_in(api: &'a Api, name: &str) -> Self {
         Self::sign_in(api, json!({ "name": name, "password": PASSWORD })).await
     }
@@ -51,11 +51,11 @@ impl<'a> Person<'a> {
         Self { api: self.api, cookie, csrf, change: Some(change.to_owned()) }
     }
 
-    pub async fn post(&self, path: &str, body: Value) -> Answer {
+    pub async fn post(&self, path: &str, body: Value) -> ApiResponse {
         self.send("POST", path, body).await
     }
 
-    pub async fn send(&self, method: &str, path: &str, body: Value) -> Answer {
+    pub async fn send(&self, method: &str, path: &str, body: Value) -> ApiResponse {
         let mut request = Request::builder().method(method).uri(format!("/api/v1{path}"));
         if let Some(change) = &self.change {
             request = request.header("interlock-change", change);
@@ -202,7 +202,7 @@ async fn a_vote_without_a_digest_is_for_what_cannot_reach_far() {
     api.end().await;
 }
 
-/// The requester is excluded: whoever has the gate ask again does not answer it.
+/// The requester is excluded: a person who has the gate ask again does not answer it.
 #[tokio::test]
 async fn whoever_directs_a_run_to_ask_again_does_not_decide() {
     let api = Api::new().await;
@@ -263,7 +263,7 @@ async fn a_persons_token_votes_and_ends() {
     api.end().await;
 }
 
-/// Whoever may not decide makes nobody who may.
+/// A person who may not decide cannot make an account that may.
 #[tokio::test]
 async fn an_account_of_the_starters_making_does_not_decide() {
     let api = Api::new().await;
@@ -285,12 +285,12 @@ async fn an_account_of_the_starters_making_does_not_decide() {
         assert_eq!(vote.problem(), (409, "APPROVAL_VOTE_REFUSED"), "{name}");
         assert!(vote.text("detail").contains("within the last day"), "{name}: {}", vote.body);
     }
-    // Somebody whom she has not touched decides.
+    // A person whose account she has not changed decides.
     bob.post(&path, json!({ "approve": true })).await.ok();
     api.end().await;
 }
 
-/// Nor by way of somebody whom they have made, or of a key that they have made for nobody.
+/// Nor by way of an account that they have made, or of a key without an owner that they have made.
 #[tokio::test]
 async fn an_account_that_went_through_the_starters_hands_does_not_decide() {
     let api = Api::new().await;
@@ -300,7 +300,7 @@ async fn an_account_that_went_through_the_starters_hands_does_not_decide() {
     ada.post("/users", new("middle", "admin")).await.ok();
     let middle = Person::signed_in(&api, "middle").await;
     middle.post("/users", new("second", "approver")).await.ok();
-    // Made by her, and changed by somebody harmless after that.
+    // Made by her, and changed by a person who is not excluded after that.
     let third = ada.post("/users", new("third", "approver")).await.text("user");
     api.send("PATCH", &format!("/api/v1/users/{third}"), json!({ "groups": ["sre"] })).await.ok();
     let key = ada.post("/keys", json!({ "name": "nobody's", "roles": ["admin"] })).await;
@@ -316,7 +316,7 @@ async fn an_account_that_went_through_the_starters_hands_does_not_decide() {
     api.end().await;
 }
 
-/// The second key is nobody's who has just come, whoever has let them in; except where everybody has.
+/// A new account is not the second key, no matter who has made it; except in the tenant's first day, when all are new.
 #[tokio::test(start_paused = true)]
 async fn where_two_must_agree_an_account_of_today_is_not_one_of_them() {
     let api = Api::new().await;
@@ -354,7 +354,7 @@ async fn where_two_must_agree_an_account_of_today_is_not_one_of_them() {
     api.end().await;
 }
 
-/// Whoever has made a key has had it in hand, whoever's name stands on it.
+/// The maker of a key has had it in hand, no matter whose name stands on it.
 #[tokio::test]
 async fn the_maker_of_a_key_in_anothers_name_does_not_decide_on_what_it_starts() {
     let api = Api::new().await;
@@ -371,7 +371,7 @@ async fn the_maker_of_a_key_in_anothers_name_does_not_decide_on_what_it_starts()
         assert_eq!(maker.post(&path, json!({ "approve": true })).await.problem(), (409, "APPROVAL_VOTE_REFUSED"));
         cyd.post(&path, json!({ "approve": true })).await.ok();
     }
-    // Nor on a gate that it has asked again, for a run of somebody else's.
+    // Nor on a gate that it has asked again, for a run that another person started.
     let gates = json!([{ "key": "gate", "kind": "approval", "on_reject": "pause" }]);
     let run = bob.post("/runs", json!({ "plan": plan(gates) })).await.text("run_id");
     cyd.post(&format!("/runs/{run}/approve"), json!({ "approve": false, "notes": "no" })).await.ok();
@@ -382,7 +382,7 @@ async fn the_maker_of_a_key_in_anothers_name_does_not_decide_on_what_it_starts()
     api.end().await;
 }
 
-/// Nobody answers for a key without an owner: it might be the starter's.
+/// No person answers for a key without an owner: it might be the starter's.
 #[tokio::test(start_paused = true)]
 async fn an_account_that_an_ownerless_key_made_for_a_run_does_not_decide_on_it() {
     let api = Api::new().await;
@@ -461,7 +461,7 @@ async fn a_key_of_a_disabled_person_is_none() {
     api.end().await;
 }
 
-/// With two keys whoever wrote the workflow may not decide, and the card says so.
+/// With two keys the author of the workflow may not decide, and the card says so.
 #[tokio::test(start_paused = true)]
 async fn a_card_names_the_author_among_those_who_may_not_decide() {
     let api = Api::new().await;

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::api::{Api, completed};
+use crate::harness::{Api, completed};
 use crate::numbers::shown_to;
 use crate::set_up::until;
 

@@ -10,11 +10,11 @@ use interlock_evidence::verify_log::{Expected, LogCopy, VerifiedLog, verify_log}
 use interlock_server::identity::NewKey;
 use serde_json::{Value, json};
 
-use crate::api::{Answer, Api, task};
+use crate::harness::{Api, ApiResponse, task};
 use crate::set_up::canceled;
 
 /// Asks until what was committed is in the log.
-async fn sealed(api: &Api, path: &str) -> Answer {
+async fn sealed(api: &Api, path: &str) -> ApiResponse {
     for _ in 0..200 {
         let answer = api.get(path).await;
         if answer.status != 503 {
@@ -97,7 +97,7 @@ async fn a_key_of_one_workspace_does_not_see_the_log() {
     api.end().await;
 }
 
-/// The log as somebody copies and verifies it.
+/// The log as an auditor copies and verifies it.
 async fn verified(api: &Api) -> VerifiedLog {
     let head = api.get("/audit/checkpoint").await.ok();
     let key = PublicKey::parse(api.get("/audit/key").await.ok()["public_key"].as_str().unwrap()).unwrap();

@@ -1,4 +1,4 @@
-//! Requests that break off: their work goes on, and whoever sends the same one again gets the first answer.
+//! Requests that break off: their work goes on, and a client that sends the same one again gets the first answer.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use interlock_engine::commands::once::{Once, OnceRequest};
 use interlock_engine::error::EngineError;
 use serde_json::{Value, json};
 
-use crate::api::Api;
+use crate::harness::Api;
 
 fn request(api: &Api, path: &str, body: &Value, key: &str) -> Request<Body> {
     Request::post(format!("/api/v1{path}"))

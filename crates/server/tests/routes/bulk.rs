@@ -11,14 +11,14 @@ use interlock_engine::IdempotencyKey;
 use interlock_store::{BulkJob, PutBulkJob};
 use serde_json::{Value, json};
 
-use crate::api::{Api, failed, plan, task};
+use crate::harness::{Api, failed, plan, task};
 
 async fn start(api: &Api, label: &str) -> String {
     let body = json!({ "plan": plan(json!([task("a")])), "labels": { "batch": label } });
     api.post("/runs", body).await.text("run_id")
 }
 
-/// Waits until a job has finished. Time is paused: it passes while everybody waits.
+/// Waits until a job has finished. Time is paused: it passes while all tasks wait.
 async fn finished(api: &Api, job: &str) -> Value {
     for _ in 0..1_000 {
         let seen = api.get(&format!("/bulk/{job}")).await.ok();
@@ -97,8 +97,8 @@ async fn what_cannot_be_done_is_told_run_by_run() {
     api.end().await;
 }
 
-/// A server was lost after it had acted on some runs and before it could write that down: whoever takes the job over
-/// finds what was done, and does the rest.
+/// A server was lost after it had acted on some runs and before it could write that down: the server that takes the job
+/// over finds what was done, and does the rest.
 #[tokio::test(start_paused = true)]
 async fn a_job_that_is_taken_over_does_nothing_twice() {
     let api = Api::new().await;

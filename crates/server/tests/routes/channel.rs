@@ -19,7 +19,7 @@ use crate::connections::{Listening, listen_with};
 
 const PATIENCE: Duration = Duration::from_secs(20);
 
-struct Served {
+struct ChannelServer {
     server: Listening,
     tenant: TenantId,
     secret: ServerSecret,
@@ -27,7 +27,7 @@ struct Served {
 
 type Socket = WebSocketStream<TcpStream>;
 
-impl Served {
+impl ChannelServer {
     async fn new() -> Self {
         let mut made = None;
         let server = listen_with(|tenant| {
@@ -90,7 +90,7 @@ fn hello() -> Value {
 
 #[tokio::test]
 async fn calls_are_answered_by_their_numbers() {
-    let served = Served::new().await;
+    let served = ChannelServer::new().await;
     let mut socket = served.worker().await;
     send(&mut socket, 1, "register", hello()).await;
     let registered = answer(&mut socket).await;
@@ -111,7 +111,7 @@ async fn calls_are_answered_by_their_numbers() {
 /// Whatever a request would be refused for, a frame is.
 #[tokio::test]
 async fn what_a_request_may_not_a_frame_may_not() {
-    let served = Served::new().await;
+    let served = ChannelServer::new().await;
     let mut socket = served.worker().await;
     for (call, body, status, code) in [
         ("../runs", json!({}), 404, "ROUTE_NOT_FOUND"),
@@ -136,7 +136,7 @@ async fn what_a_request_may_not_a_frame_may_not() {
 
 #[tokio::test]
 async fn only_workers_open_one() {
-    let served = Served::new().await;
+    let served = ChannelServer::new().await;
     for (role, status) in [(Role::Viewer, 403), (Role::Operator, 403), (Role::Admin, 403)] {
         let (_, key) = served.key(role).await;
         let Err(Error::Http(refused)) = served.open(&key).await else { panic!("{role:?} was let in") };
@@ -149,7 +149,7 @@ async fn only_workers_open_one() {
 
 #[tokio::test]
 async fn a_revoked_key_gets_nothing_more_done() {
-    let served = Served::new().await;
+    let served = ChannelServer::new().await;
     let (id, key) = served.key(Role::Worker).await;
     let mut socket = served.open(&key).await.unwrap();
     send(&mut socket, 1, "register", hello()).await;
@@ -165,10 +165,10 @@ async fn a_revoked_key_gets_nothing_more_done() {
     served.server.end().await;
 }
 
-/// Without a call that would be refused: nobody holds a channel open with a key that counts no more.
+/// Even if no call comes that would be refused: a worker cannot hold a channel open with a revoked key.
 #[tokio::test]
 async fn the_channel_of_a_revoked_key_is_closed() {
-    let served = Served::new().await;
+    let served = ChannelServer::new().await;
     let (_, admin) = served.key(Role::Admin).await;
     for waits in [false, true] {
         let (id, key) = served.key(Role::Worker).await;
@@ -192,7 +192,7 @@ async fn the_channel_of_a_revoked_key_is_closed() {
 
 #[tokio::test]
 async fn what_is_no_call_ends_the_channel() {
-    let served = Served::new().await;
+    let served = ChannelServer::new().await;
     for (frame, code) in [
         (Message::text("{"), close::REFUSED),
         (Message::text(r#"{"id":1,"call":"/api/v1/agent/poll"}"#), close::REFUSED),
@@ -212,7 +212,7 @@ async fn what_is_no_call_ends_the_channel() {
 /// A channel that stays open holds memory: a tenant has so many, and its other workers make requests.
 #[tokio::test]
 async fn a_tenant_has_so_many_channels() {
-    let served = Served::new().await;
+    let served = ChannelServer::new().await;
     let (_, key) = served.key(Role::Worker).await;
     let mut open = Vec::new();
     for _ in 0..interlock_server::limits::CHANNELS_PER_TENANT_MAX {
@@ -232,7 +232,7 @@ async fn a_tenant_has_so_many_channels() {
 
 #[tokio::test]
 async fn a_tenant_that_has_switched_them_off_has_none() {
-    let served = Served::new().await;
+    let served = ChannelServer::new().await;
     let (_, key) = served.key(Role::Worker).await;
     let mut row = served.server.engine.store().tenant(served.tenant).await.unwrap().unwrap();
     row.settings.worker_channel = false;

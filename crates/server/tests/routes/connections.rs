@@ -13,7 +13,7 @@ use tokio::task::JoinHandle;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-use crate::api::engine;
+use crate::harness::engine;
 
 const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -35,7 +35,7 @@ pub async fn listen_with(options: impl FnOnce(TenantId) -> ServerOptions) -> Lis
 }
 
 /// The engine of an API that is asked without a socket as well.
-async fn listen_for(api: &crate::api::Api, options: ServerOptions) -> Listening {
+async fn listen_for(api: &crate::harness::Api, options: ServerOptions) -> Listening {
     listen_on(api.engine.clone(), options, api.database.clone()).await
 }
 
@@ -124,7 +124,7 @@ async fn behind_a_trusted_proxy_clients_are_told_apart() {
     const AT_ONCE: usize = 80;
     let connections = ConnectionOptions { per_address_max: 2, ..ConnectionOptions::default() };
     let trusted_proxies = TrustedProxies::new(vec!["127.0.0.1".parse().unwrap()]);
-    let api = crate::api::Api::new().await;
+    let api = crate::harness::Api::new().await;
     let account = serde_json::json!({ "name": "person-0", "roles": ["viewer"], "password": "correct horse battery" });
     api.post("/users", account).await.ok();
     let kept = api.engine.store().user_named(api.tenant, "person-0").await.unwrap().unwrap().password;
@@ -196,7 +196,7 @@ async fn a_body_that_does_not_end_is_given_up() {
     server.end().await;
 }
 
-/// Whoever has proven nothing sends little, and reads the refusal although it is still sending.
+/// A client without a credential may send little, and reads the refusal although it is still sending.
 #[tokio::test]
 async fn a_public_route_takes_a_small_body_and_says_so() {
     let server = listen(ConnectionOptions::default()).await;
@@ -270,7 +270,7 @@ async fn a_head_that_is_too_long_is_refused_at_once() {
     server.end().await;
 }
 
-/// Whoever balances the load learns from `/readyz` that the server stops, before its port is closed.
+/// The load balancer learns from `/readyz` that the server stops, before its port is closed.
 #[tokio::test]
 async fn a_server_that_stops_takes_connections_a_while_and_says_that_it_is_not_ready() {
     const READY: &str = "GET /readyz HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n";

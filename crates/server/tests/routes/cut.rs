@@ -12,8 +12,8 @@ use tokio::task::JoinHandle;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-use crate::api::{Api, attempt, completed, plan, task};
 use crate::approvals::gate;
+use crate::harness::{Api, attempt, completed, plan, task};
 
 const PATIENCE: Duration = Duration::from_secs(30);
 const PASSWORD: &str = "correct horse battery";
@@ -22,7 +22,7 @@ const PASSWORD: &str = "correct horse battery";
 struct Wire {
     api: Api,
     address: SocketAddr,
-    /// The token of somebody who may vote.
+    /// The token of a person who may vote.
     voter: String,
     stop: CancellationToken,
     serving: JoinHandle<Result<(), ServerError>>,
@@ -67,20 +67,20 @@ impl Wire {
     }
 
     /// Sends all of a request.
-    async fn send(&self, request: &[u8]) -> Said {
+    async fn send(&self, request: &[u8]) -> WireAnswer {
         let mut stream = self.connect().await;
         stream.write_all(request).await.unwrap();
-        Said::by(&mut stream).await
+        WireAnswer::by(&mut stream).await
     }
 
     /// One byte at a time.
-    async fn dribble(&self, request: &[u8]) -> Said {
+    async fn dribble(&self, request: &[u8]) -> WireAnswer {
         let mut stream = self.connect().await;
         for byte in request {
             stream.write_all(&[*byte]).await.unwrap();
             tokio::task::yield_now().await;
         }
-        Said::by(&mut stream).await
+        WireAnswer::by(&mut stream).await
     }
 
     async fn end(self) {
@@ -94,13 +94,13 @@ impl Wire {
 
 /// An answer as it came over the wire.
 #[derive(Debug)]
-struct Said {
+struct WireAnswer {
     status: u16,
     replayed: bool,
     body: Value,
 }
 
-impl Said {
+impl WireAnswer {
     async fn by(stream: &mut TcpStream) -> Self {
         let mut bytes = Vec::new();
         timeout(PATIENCE, stream.read_to_end(&mut bytes)).await.expect("an answer comes in time").unwrap();
@@ -182,13 +182,13 @@ impl Case {
     }
 
     /// Looks at what a request is answered that was sent before, in part or as a whole.
-    fn check(&self, said: &Said, sent_before: bool, what: &str) {
+    fn check(&self, said: &WireAnswer, sent_before: bool, what: &str) {
         match self.kind {
             Kind::Start | Kind::Signal => {
                 assert_eq!(said.status, 201, "{what}: {said:?}");
                 assert!(sent_before || !said.replayed, "{what}: {said:?}");
             }
-            // The vote may count already, and whoever repeats it is told how things stand.
+            // The vote may count already, and a voter who repeats it is told where the approval stands.
             Kind::Vote => {
                 assert_eq!(said.status, 200, "{what}: {said:?}");
                 assert_eq!(said.body["votes"].as_array().unwrap().len(), 1, "{what}: {said:?}");

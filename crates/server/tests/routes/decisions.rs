@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use crate::api::{Answer, Api, plan, task};
 use crate::approvals::{Person, card, gate};
+use crate::harness::{Api, ApiResponse, plan, task};
 
 /// Every way to decide over HTTP, on the run's open approval as it was when it was looked at.
 struct Ways {
@@ -43,7 +43,7 @@ impl Ways {
 }
 
 /// An answer's approval, whichever surface it is of.
-fn votes_of(answer: Answer) -> usize {
+fn votes_of(answer: ApiResponse) -> usize {
     let body = answer.ok();
     let votes = if body["votes"].is_array() { &body["votes"] } else { &body["approval"]["votes"] };
     votes.as_array().unwrap().len()

@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use crate::api::Api;
 use crate::approvals::{Person, gate, yes};
+use crate::harness::Api;
 
 const DAY: i64 = 86_400_000;
 
@@ -45,7 +45,7 @@ async fn a_delegate_decides_where_the_delegator_may() {
     api.end().await;
 }
 
-/// Whoever may not decide does not choose who does, by lending out the rights of others.
+/// A person who may not decide does not choose who does, by lending out the rights of others.
 #[tokio::test]
 async fn what_the_starter_lends_for_others_does_not_count_on_their_run() {
     let api = Api::new().await;
@@ -80,7 +80,7 @@ async fn delegator_and_delegate_are_one_person() {
     assert_eq!(ann.post(&path, word.clone()).await.problem(), (409, "APPROVAL_VOTE_REFUSED"));
     assert_eq!(bob.post(&path, word).await.ok()["run_state"], "succeeded");
 
-    // What ann has started is decided neither by her nor by whoever decides for her.
+    // What ann has started is decided neither by her nor by her delegate.
     let run = ann.post("/runs", json!({ "plan": gate(1, json!([])) })).await.text("run_id");
     ann.post("/delegations", lend(&api, "bob", 14)).await.ok();
     let path = format!("/runs/{run}/approve");

@@ -1,5 +1,5 @@
-//! Servers that die on the way through a request: whoever sends it again to another server gets what was asked for once,
-//! after whichever commit the first one died.
+//! Servers that die on the way through a request: a client that sends it again to another server gets what was asked
+//! for once, after whichever commit the first one died.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use interlock_engine::ids::IdSource;
 use interlock_store::{CommitFault, Faults};
 use serde_json::Value;
 
-use crate::api::{Api, engine_of};
+use crate::harness::{Api, engine_of};
 use crate::repeats::{Case, cases};
 
 /// No request of these takes more commits.

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::api::{Api, completed, task};
+use crate::harness::{Api, completed, task};
 use crate::set_up::{broken, pay, state_of, unsafe_effect};
 
 #[tokio::test(start_paused = true)]

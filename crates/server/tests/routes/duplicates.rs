@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 use tower::ServiceExt;
 
-use crate::api::{self, plan, task};
+use crate::harness::{self, plan, task};
 
 /// `INTERLOCK_TEST_DUPLICATES` says otherwise.
 const REPEATS: usize = 2_000;
@@ -24,14 +24,14 @@ const CALLERS: usize = 256;
 
 async fn repeat(url: StoreUrl) {
     let repeats = std::env::var("INTERLOCK_TEST_DUPLICATES").map_or(REPEATS, |text| text.parse().unwrap());
-    let options = api::equipped();
+    let options = harness::equipped();
     let store = Store::open(&url, Options::new(ServerId(options.ids.fresh()))).await.unwrap();
     let engine = Engine::open(store, options).await.unwrap();
     let tenant = TenantId(engine.fresh_id());
     engine.tenants().put(Tenant::new(tenant, "one", engine.now())).await.unwrap();
     let options = ServerOptions { requests_per_min: None, ..ServerOptions::new(tenant) };
     let new = NewKey::new(tenant, "test", [Role::Operator].into_iter().collect());
-    let key = Arc::new(api::key(&engine, &options.secret, new).await);
+    let key = Arc::new(harness::key(&engine, &options.secret, new).await);
     let router = router(engine.clone(), &options, CancellationToken::new());
     let body = Arc::new(json!({ "plan": plan(json!([task("a")])), "inputs": { "n": 1 } }).to_string());
 
@@ -86,5 +86,5 @@ async fn sqlite_makes_one_run_of_thousands_of_duplicates() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn postgres_makes_one_run_of_thousands_of_duplicates() {
-    repeat(api::postgres("duplicates").await).await;
+    repeat(harness::postgres("duplicates").await).await;
 }

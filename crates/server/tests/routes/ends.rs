@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::api::{Api, completed, failed, plan, task};
+use crate::harness::{Api, completed, failed, plan, task};
 use crate::set_up::{code_of_step, in_doubt, pay, unsafe_effect, until};
 
 #[tokio::test(start_paused = true)]
@@ -88,7 +88,7 @@ async fn what_can_neither_be_reused_nor_repeated_stands_in_the_way() {
     api.end().await;
 }
 
-/// A worker that nobody has heard of for long, before a server takes its step back.
+/// A worker that has been silent for long, before a server takes its step back.
 #[tokio::test(start_paused = true)]
 async fn a_worker_is_not_heard_of() {
     let api = Api::new().await;

@@ -20,7 +20,7 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use zeroize::Zeroizing;
 
-use crate::api::engine_of_today;
+use crate::harness::engine_of_today;
 use crate::tls::{ANY_PORT, Files, PATIENCE, Serving, client};
 
 /// A server with HTTPS and an authority, its admin's key, and a key for workers.
@@ -119,9 +119,9 @@ fn code<T: std::fmt::Debug>(answer: Result<T, TransportError>) -> String {
     }
 }
 
-/// The refusal of a token that nobody has made, and of a profile beyond the certificate, each with its status.
+/// The refusal of a token that was never made, and of a profile beyond the certificate, each with its status.
 pub async fn refusals() -> [(u16, String); 2] {
-    let rig = Enrolling::start("refusals").await;
+    let harness = Enrolling::start("refusals").await;
     let key = WorkerKey::generate().unwrap();
     let answered = async |answer: reqwest::Response| {
         let status = answer.status().as_u16();
@@ -129,81 +129,81 @@ pub async fn refusals() -> [(u16, String); 2] {
         (status, problem["code"].as_str().unwrap().to_owned())
     };
     let wrong = json!({ "token": "ilw_", "request": key.signing_request().unwrap() });
-    let enrol = client(&rig.files.authority).post(format!("{}{}", rig.url(), path::ENROL));
+    let enrol = client(&harness.files.authority).post(format!("{}{}", harness.url(), path::ENROL));
     let unknown = answered(enrol.json(&wrong).send().await.unwrap()).await;
 
-    let certificate = rig.enrol(&rig.token("w", json!(["*"]), json!([])).await, &key).await.unwrap();
+    let certificate = harness.enrol(&harness.token("w", json!(["*"]), json!([])).await, &key).await.unwrap();
     let pem = format!("{}{}", &*key.to_pem(), certificate.certificate);
-    let roots = reqwest::Certificate::from_pem_bundle(rig.files.authority.certificate.as_bytes()).unwrap();
+    let roots = reqwest::Certificate::from_pem_bundle(harness.files.authority.certificate.as_bytes()).unwrap();
     let shows = reqwest::Client::builder().no_proxy().tls_certs_only(roots);
     let shows = shows.identity(reqwest::Identity::from_pem(pem.as_bytes()).unwrap()).build().unwrap();
-    let register = shows.post(format!("{}{}", rig.url(), agent::path::REGISTER));
+    let register = shows.post(format!("{}{}", harness.url(), agent::path::REGISTER));
     let beyond = answered(register.json(&hello(&["command:dev-flex"])).send().await.unwrap()).await;
-    rig.end().await;
+    harness.end().await;
     [unknown, beyond]
 }
 
 #[tokio::test]
 async fn a_token_earns_one_worker_a_certificate_that_says_who_it_is() {
-    let rig = Enrolling::start("enrol").await;
-    let token = rig.token("build-7", json!(["dev", "none"]), json!(["dev-flex"])).await;
+    let harness = Enrolling::start("enrol").await;
+    let token = harness.token("build-7", json!(["dev", "none"]), json!(["dev-flex"])).await;
     assert_eq!(token["state"], "invited");
     let key = WorkerKey::generate().unwrap();
-    let certificate = rig.enrol(&token, &key).await.unwrap();
+    let certificate = harness.enrol(&token, &key).await.unwrap();
     let facts = CertificateFacts::of_pem(&certificate.certificate).unwrap();
     let identity = WorkerIdentity::of_certificate(&facts).unwrap();
-    assert_eq!((identity.tenant, identity.id), (rig.tenant, certificate.identity));
+    assert_eq!((identity.tenant, identity.id), (harness.tenant, certificate.identity));
     assert!(identity.terms.allows_environment("dev") && !identity.terms.allows_environment("prod"));
 
-    // A lost answer is asked for again by the same key; another one is too late, and so is a token that nobody has made.
-    assert_eq!(rig.enrol(&token, &key).await.unwrap().identity, certificate.identity);
-    assert_eq!(code(rig.enrol(&token, &WorkerKey::generate().unwrap()).await), "ENROLMENT_REFUSED");
+    // A lost answer is asked for again by the same key; another key is refused, and so is a token that was never made.
+    assert_eq!(harness.enrol(&token, &key).await.unwrap().identity, certificate.identity);
+    assert_eq!(code(harness.enrol(&token, &WorkerKey::generate().unwrap()).await), "ENROLMENT_REFUSED");
     let wrong = json!({ "token": format!("ilw_{}", "a".repeat(55)) });
-    assert_eq!(code(rig.enrol(&wrong, &key).await), "ENROLMENT_REFUSED");
+    assert_eq!(code(harness.enrol(&wrong, &key).await), "ENROLMENT_REFUSED");
 
     // With the certificate it works, and gets the next one.
-    let transport = rig.transport(shown(&key, &certificate));
+    let transport = harness.transport(shown(&key, &certificate));
     let renewal = RenewCertificate { request: key.signing_request().unwrap() };
     let next: WorkerCertificate = transport.ask(path::RENEW, &renewal).await.unwrap();
-    transport.renew(&rig.options(shown(&key, &next))).unwrap();
+    transport.renew(&harness.options(shown(&key, &next))).unwrap();
     let stop = CancellationToken::new();
     let tasks = Tasks::new().task("count", |_, input: Value| async move { Ok(input) });
     let working = tokio::spawn(Worker::new(transport, tasks, WorkerOptions::default()).run(stop.clone()));
     let plan = Plan::new("w", vec![StepSpec::task("a", "count")]);
-    let request = StartRun::new(rig.tenant, EncodedPlan::new(plan).unwrap(), Json::trusted("[1]"));
-    let ended = timeout(PATIENCE, rig.engine.runs().start_and_wait(request)).await.unwrap().unwrap();
+    let request = StartRun::new(harness.tenant, EncodedPlan::new(plan).unwrap(), Json::trusted("[1]"));
+    let ended = timeout(PATIENCE, harness.engine.runs().start_and_wait(request)).await.unwrap().unwrap();
     assert_eq!(ended.1, RunState::Succeeded);
     stop.cancel();
     timeout(PATIENCE, working).await.unwrap().unwrap().unwrap();
-    let listed = rig.admin(reqwest::Method::GET, path::IDENTITIES, json!({})).await;
+    let listed = harness.admin(reqwest::Method::GET, path::IDENTITIES, json!({})).await;
     assert_eq!(listed["identities"][0]["state"], "enrolled");
-    rig.end().await;
+    harness.end().await;
 }
 
 #[tokio::test]
 async fn a_revoked_worker_is_refused_and_cannot_renew() {
-    let rig = Enrolling::start("revoked").await;
-    let (token, key) = (rig.token("w", json!(["*"]), json!([])).await, WorkerKey::generate().unwrap());
-    let certificate = rig.enrol(&token, &key).await.unwrap();
-    let transport = rig.transport(shown(&key, &certificate));
+    let harness = Enrolling::start("revoked").await;
+    let (token, key) = (harness.token("w", json!(["*"]), json!([])).await, WorkerKey::generate().unwrap());
+    let certificate = harness.enrol(&token, &key).await.unwrap();
+    let transport = harness.transport(shown(&key, &certificate));
     let registered: Registered = transport.ask(agent::path::REGISTER, &hello(&[])).await.unwrap();
     let one = path::IDENTITY.replace("{identity}", token["identity"].as_str().unwrap());
-    let revoked = rig.admin(reqwest::Method::DELETE, &one, json!({})).await;
+    let revoked = harness.admin(reqwest::Method::DELETE, &one, json!({})).await;
     assert_eq!(revoked["state"], "revoked");
     let poll = Poll { session: registered.session, max: 1, wait_ms: interlock_core::time::Millis(0) };
     assert_eq!(code(transport.ask::<Polled>(agent::path::POLL, &poll).await), "UNAUTHORIZED");
     let renewal = RenewCertificate { request: key.signing_request().unwrap() };
     assert_eq!(code(transport.ask::<WorkerCertificate>(path::RENEW, &renewal).await), "UNAUTHORIZED");
-    assert_eq!(code(rig.enrol(&token, &key).await), "ENROLMENT_REFUSED");
-    rig.end().await;
+    assert_eq!(code(harness.enrol(&token, &key).await), "ENROLMENT_REFUSED");
+    harness.end().await;
 }
 
 #[tokio::test]
 async fn a_worker_acts_only_as_itself_and_within_its_certificate() {
-    let rig = Enrolling::start("itself").await;
-    let (one, _) = rig.worker("one", json!(["none"]), json!(["dev-flex"])).await;
-    let (other, _) = rig.worker("other", json!(["none"]), json!([])).await;
-    let with_key = rig.transport(WorkerCredential::Key(rig.worker_key.clone()));
+    let harness = Enrolling::start("itself").await;
+    let (one, _) = harness.worker("one", json!(["none"]), json!(["dev-flex"])).await;
+    let (other, _) = harness.worker("other", json!(["none"]), json!([])).await;
+    let with_key = harness.transport(WorkerCredential::Key(harness.worker_key.clone()));
     let registered: Registered = one.ask(agent::path::REGISTER, &hello(&["command:dev-flex"])).await.unwrap();
     let poll = Poll { session: registered.session, max: 1, wait_ms: interlock_core::time::Millis(0) };
     for stranger in [&other, &with_key] {
@@ -222,25 +222,25 @@ async fn a_worker_acts_only_as_itself_and_within_its_certificate() {
     // The role of a worker, and no other.
     let started = one.ask::<Value>("/api/v1/runs", &json!({ "workflow": "w" })).await;
     assert_eq!(code(started), "PERMISSION_DENIED");
-    rig.end().await;
+    harness.end().await;
 }
 
 #[tokio::test]
 async fn a_worker_is_given_steps_of_its_environments_only() {
-    let rig = Enrolling::start("environments").await;
-    let (dev, _) = rig.worker("dev", json!(["dev"]), json!([])).await;
+    let harness = Enrolling::start("environments").await;
+    let (dev, _) = harness.worker("dev", json!(["dev"]), json!([])).await;
     let registered: Registered = dev.ask(agent::path::REGISTER, &hello(&[])).await.unwrap();
     let plan = |profile: Option<&str>| {
         let mut plan = Plan::new("w", vec![StepSpec::task("a", "count")]);
         plan.rules.profile = profile.map(str::to_owned);
-        StartRun::new(rig.tenant, EncodedPlan::new(plan).unwrap(), Json::trusted("[1]"))
+        StartRun::new(harness.tenant, EncodedPlan::new(plan).unwrap(), Json::trusted("[1]"))
     };
-    rig.engine.runs().start(plan(None)).await.unwrap();
-    rig.engine.runs().start(plan(Some("prod-critical"))).await.unwrap();
+    harness.engine.runs().start(plan(None)).await.unwrap();
+    harness.engine.runs().start(plan(Some("prod-critical"))).await.unwrap();
     let poll = Poll { session: registered.session, max: 1, wait_ms: interlock_core::time::Millis(500) };
     let polled: Polled = dev.ask(agent::path::POLL, &poll).await.unwrap();
     assert!(polled.assignments.is_empty(), "neither is a run of dev: {polled:?}");
-    let started = rig.engine.runs().start(plan(Some("dev-flex"))).await.unwrap();
+    let started = harness.engine.runs().start(plan(Some("dev-flex"))).await.unwrap();
     let given = async {
         loop {
             let polled: Polled = dev.ask(agent::path::POLL, &poll).await.unwrap();
@@ -252,5 +252,5 @@ async fn a_worker_is_given_steps_of_its_environments_only() {
     };
     let given = timeout(PATIENCE, given).await.unwrap();
     assert_eq!((given.at.run, given.environment.as_deref()), (started.run, Some("dev")));
-    rig.end().await;
+    harness.end().await;
 }

@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use crate::api::{Api, completed, task};
 use crate::approvals::Person;
+use crate::harness::{Api, completed, task};
 
 const RUNBOOK: &str = r#"
 name: restart-db
@@ -137,7 +137,7 @@ async fn who_names_no_runbook_gets_the_one_that_takes_the_ticket() {
     let two = api.post("/executions", json!({ "ticket_id": "INC-3" })).await;
     assert_eq!(two.problem(), (422, "RUNBOOK_UNCLEAR"));
     assert_eq!(two.body["candidates"], json!(["any-ticket", "restart-db"]));
-    // Whoever names one gets it, whether or not its filter would have taken the ticket.
+    // A request that names a runbook gets it, whether or not its filter would have taken the ticket.
     let session = create(&api, json!({ "ticket_id": "CHG-3", "runbook_id": "restart-db" })).await;
     let worker = api.register().await;
     let mut inputs = Vec::new();
@@ -177,7 +177,7 @@ async fn a_request_may_only_be_stricter_and_must_be_right() {
     api.end().await;
 }
 
-/// A mode that is asked for is kept: before every step that it means somebody is asked.
+/// A mode that is asked for is kept: before every step that it covers, approvers are asked.
 #[tokio::test(start_paused = true)]
 async fn a_mode_that_a_request_asks_for_is_kept() {
     let api = Api::new().await;

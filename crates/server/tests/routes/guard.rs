@@ -8,11 +8,11 @@ use interlock_server::identity::NewKey;
 use interlock_store::RevokeKey;
 use serde_json::json;
 
-use crate::api::{Answer, Api, task};
+use crate::harness::{Api, ApiResponse, task};
 
 const RUNS: &str = "/api/v1/runs";
 
-async fn ask(api: &Api, path: &str, headers: &[(header::HeaderName, &str)]) -> Answer {
+async fn ask(api: &Api, path: &str, headers: &[(header::HeaderName, &str)]) -> ApiResponse {
     let mut request = Request::get(path);
     for (name, value) in headers {
         request = request.header(name, *value);

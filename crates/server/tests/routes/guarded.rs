@@ -1,9 +1,9 @@
-//! Directives and approvals: nobody goes past a gate without the people whom it names.
+//! Directives and approvals: no directive takes a run past a gate without the approvers whom it names.
 
 use serde_json::{Value, json};
 
-use crate::api::{Api, completed, failed, plan, task};
 use crate::approvals::{Person, card};
+use crate::harness::{Api, completed, failed, plan, task};
 
 /// A gate of two keys that pauses the run when it is rejected, and what it guards.
 fn guarded() -> Value {

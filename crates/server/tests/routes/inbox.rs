@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::api::Api;
 use crate::approvals::{Person, gate};
+use crate::harness::Api;
 
 fn subjects(list: &Value) -> Vec<&str> {
     list["approvals"].as_array().unwrap().iter().map(|each| each["subject"].as_str().unwrap()).collect()

@@ -9,7 +9,7 @@ use interlock_server::identity::{NewKey, first_key};
 use interlock_store::forget_memory;
 use serde_json::json;
 
-use crate::api::{Api, engine};
+use crate::harness::{Api, engine};
 
 fn folder(name: &str) -> PathBuf {
     std::env::temp_dir().join(format!("interlock-keys-{name}-{}", std::process::id()))
@@ -77,7 +77,7 @@ async fn the_local_key_is_kept_while_it_works() {
 
 #[tokio::test(start_paused = true)]
 async fn a_key_is_made_rotated_and_revoked_at_once() {
-    let api = crate::api::Api::new().await;
+    let api = crate::harness::Api::new().await;
     let made = api.post("/keys", json!({ "name": "ci", "roles": ["viewer"], "expires_in_ms": 3_600_000 })).await;
     assert_eq!(made.status, 201);
     let (key, text) = (made.text("key"), made.text("text"));
@@ -111,7 +111,7 @@ async fn a_key_is_made_rotated_and_revoked_at_once() {
 
 #[tokio::test(start_paused = true)]
 async fn tenants_are_made_by_whoever_has_charge_of_the_installation() {
-    let api = crate::api::Api::new().await;
+    let api = crate::harness::Api::new().await;
     assert_eq!(api.post("/tenants", json!({ "name": "three" })).await.problem(), (403, "PERMISSION_DENIED"));
     let mut new = NewKey::new(api.tenant, "root", [Role::Admin].into_iter().collect());
     new.installation = true;
@@ -138,7 +138,7 @@ async fn tenants_are_made_by_whoever_has_charge_of_the_installation() {
 
 #[tokio::test(start_paused = true)]
 async fn a_body_that_is_nested_too_deep_is_not_read() {
-    let api = crate::api::Api::new().await;
+    let api = crate::harness::Api::new().await;
     let mut deep = json!("a \" [[[ b");
     for _ in 0..62 {
         deep = json!([deep]);

@@ -4,7 +4,7 @@ use interlock_core::tenant::identity::Role;
 use interlock_server::identity::NewKey;
 use serde_json::{Value, json};
 
-use crate::api::{Api, plan, task};
+use crate::harness::{Api, plan, task};
 
 async fn found_by(api: &Api, label: &str) -> usize {
     api.get(&format!("/runs?label={label}")).await.ok()["runs"].as_array().unwrap().len()

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::api::{Answer, Api, completed, failed};
+use crate::harness::{Api, ApiResponse, completed, failed};
 use crate::set_up::intent;
 
 async fn apply(api: &Api, source: &str) -> Value {
@@ -71,7 +71,7 @@ async fn runs_over_the_rate_wait_for_their_time() {
     assert!(because["until"].is_i64(), "{because}");
     let mut claimed = Value::Null;
     for _ in 0..12 {
-        // Nobody renews the first one while the minute passes.
+        // No worker renews the first session while the minute passes.
         claimed = api.poll(&api.register().await).await;
         if claimed != Value::Null {
             break;
@@ -88,7 +88,7 @@ async fn a_write_too_many_ends_the_run() {
     let run = start(&api, "careful").await;
     let session = api.register().await;
     let assignment = api.poll(&session).await;
-    let write = async |number: u32, effect: &str| -> Answer {
+    let write = async |number: u32, effect: &str| -> ApiResponse {
         api.post(&format!("/agent/{session}/effects"), intent(&assignment, number, effect)).await
     };
     assert_eq!(write(0, "keyed").await.ok()["answer"], "perform");
@@ -112,8 +112,8 @@ async fn spending_too_much_ends_the_run() {
     let session = api.register().await;
     let path = format!("/agent/{session}/complete-step");
     for micros in [200_000, 300_000] {
-        let mut report = crate::api::attempt(&api.poll(&session).await);
-        report["outcome"] = crate::api::completed(json!(1));
+        let mut report = crate::harness::attempt(&api.poll(&session).await);
+        report["outcome"] = crate::harness::completed(json!(1));
         report["cost"] = json!({ "micros": -1 });
         assert_eq!(api.post(&path, report.clone()).await.problem().0, 400);
         report["cost"] = json!({ "micros": micros, "model": "m", "output_tokens": 7 });

@@ -8,7 +8,7 @@ use interlock_engine::{EncodedPlan, StartRun};
 use interlock_server::identity::NewKey;
 use serde_json::{Value, json};
 
-use crate::api::{Api, plan, task};
+use crate::harness::{Api, plan, task};
 
 fn ids(list: &Value) -> Vec<&str> {
     list["runs"].as_array().unwrap().iter().map(|run| run["run_id"].as_str().unwrap()).collect()

@@ -25,13 +25,13 @@ use tokio_tungstenite::tungstenite::client::IntoClientRequest;
 use tokio_tungstenite::{WebSocketStream, client_async};
 use tokio_util::sync::CancellationToken;
 
-use crate::api::engine;
+use crate::harness::engine;
 
 const PATIENCE: Duration = Duration::from_mins(1);
 /// Who takes longer for what it is given, and falls behind meanwhile, is told to resync.
 const SLOW_AFTER: Duration = Duration::from_secs(1);
 
-pub struct Rig {
+pub struct Harness {
     pub engine: Engine,
     pub tenant: TenantId,
     pub other_tenant: TenantId,
@@ -44,7 +44,7 @@ pub struct Rig {
     database: String,
 }
 
-impl Rig {
+impl Harness {
     pub async fn new() -> Self {
         let (engine, [tenant, other_tenant], database) = engine().await;
         let options = ServerOptions { listen: "127.0.0.1:0".parse().unwrap(), ..ServerOptions::new(tenant) };
@@ -61,7 +61,7 @@ impl Rig {
         Self { engine, tenant, other_tenant, key, other_key, address, stop, serving, database }
     }
 
-    /// A run whose steps somebody completes, one after the other.
+    /// A run whose steps a worker completes, one after the other.
     pub async fn start(&self, steps: usize) -> RunId {
         self.start_of(self.tenant, steps).await
     }
@@ -140,12 +140,12 @@ pub struct Sse {
 }
 
 impl Sse {
-    pub async fn open(rig: &Rig, path: &str, last_event_id: u64) -> Self {
-        let mut stream = TcpStream::connect(rig.address).await.unwrap();
+    pub async fn open(harness: &Harness, path: &str, last_event_id: u64) -> Self {
+        let mut stream = TcpStream::connect(harness.address).await.unwrap();
         let request = format!(
             "GET {path} HTTP/1.1\r\nhost: {}\r\nauthorization: Bearer {}\r\nlast-event-id: {last_event_id}\r\n\
              connection: close\r\n\r\n",
-            rig.address, rig.key
+            harness.address, harness.key
         );
         stream.write_all(request.as_bytes()).await.unwrap();
         Self { stream, text: String::new() }
@@ -192,9 +192,9 @@ fn seq(event: &Value) -> u64 {
 /// The bar: a subscriber that comes back 1,000 times at random sees every event once, in order.
 #[tokio::test]
 async fn a_subscriber_that_reconnects_a_thousand_times_sees_every_event_once_in_order() {
-    let rig = Rig::new().await;
-    let run = rig.start(400).await;
-    let worker = rig.work();
+    let harness = Harness::new().await;
+    let run = harness.start(400).await;
+    let worker = harness.work();
     let (mut cursor, mut connections, mut seen) = (0, 0u32, Vec::new());
     let mut dice = fastrand::Rng::with_seed(7);
     loop {
@@ -203,7 +203,7 @@ async fn a_subscriber_that_reconnects_a_thousand_times_sees_every_event_once_in_
         let budget = dice.usize(0..6);
         let mut ended = false;
         if dice.bool() {
-            let mut socket = rig.socket(&format!("/ws/runs/{run}?last_event_id={cursor}")).await;
+            let mut socket = harness.socket(&format!("/ws/runs/{run}?last_event_id={cursor}")).await;
             for _ in 0..budget {
                 match next(&mut socket).await {
                     Some(event) if event["type"] == "end" => ended = true,
@@ -215,7 +215,7 @@ async fn a_subscriber_that_reconnects_a_thousand_times_sees_every_event_once_in_
                 }
             }
         } else {
-            let mut stream = Sse::open(&rig, &format!("/api/v1/runs/{run}/events/stream"), cursor).await;
+            let mut stream = Sse::open(&harness, &format!("/api/v1/runs/{run}/events/stream"), cursor).await;
             let status = stream.status().await;
             ended = status.contains("204");
             for _ in 0..if ended { 0 } else { budget } {
@@ -240,7 +240,7 @@ async fn a_subscriber_that_reconnects_a_thousand_times_sees_every_event_once_in_
             cursor = back;
         }
     }
-    let version = rig.engine.store().run_overview(rig.tenant, run).await.unwrap().unwrap().version;
+    let version = harness.engine.store().run_overview(harness.tenant, run).await.unwrap().unwrap().version;
     let sequence: Vec<u64> = seen.iter().map(seq).collect();
     assert_eq!(sequence, (1..=version).collect::<Vec<_>>(), "after {connections} connections");
     assert_eq!(
@@ -249,18 +249,18 @@ async fn a_subscriber_that_reconnects_a_thousand_times_sees_every_event_once_in_
     );
     assert_eq!(seen.last().unwrap()["type"], "session.completed");
     worker.cancel();
-    rig.end().await;
+    harness.end().await;
 }
 
 #[tokio::test]
 async fn the_feed_shows_all_runs_in_the_tenants_order_and_goes_on_where_one_was() {
-    let rig = Rig::new().await;
-    let first = rig.start(1).await;
-    let worker = rig.work();
-    let mut socket = rig.socket("/ws/feed?last_event_id=0").await;
+    let harness = Harness::new().await;
+    let first = harness.start(1).await;
+    let worker = harness.work();
+    let mut socket = harness.socket("/ws/feed?last_event_id=0").await;
     let mut cursor = 0;
     let mut runs = std::collections::BTreeMap::<String, u64>::new();
-    let second = rig.start(1).await;
+    let second = harness.start(1).await;
     for reconnect in [true, false] {
         for _ in 0..4 {
             let event = next(&mut socket).await.unwrap();
@@ -271,7 +271,7 @@ async fn the_feed_shows_all_runs_in_the_tenants_order_and_goes_on_where_one_was(
             assert_eq!(event["seq"], *run, "a run's own events are in order, too");
         }
         if reconnect {
-            socket = rig.socket(&format!("/ws/feed?last_event_id={cursor}")).await;
+            socket = harness.socket(&format!("/ws/feed?last_event_id={cursor}")).await;
         }
     }
     assert_eq!(runs.keys().cloned().collect::<Vec<_>>(), {
@@ -280,54 +280,54 @@ async fn the_feed_shows_all_runs_in_the_tenants_order_and_goes_on_where_one_was(
         both
     });
     worker.cancel();
-    rig.end().await;
+    harness.end().await;
 }
 
 #[tokio::test]
 async fn a_server_that_stops_says_goodbye_to_watchers() {
-    let rig = Rig::new().await;
-    let run = rig.start(1).await;
-    let mut socket = rig.socket(&format!("/ws/executions/{run}")).await;
-    let mut stream = Sse::open(&rig, "/api/v1/events/stream", 0).await;
+    let harness = Harness::new().await;
+    let run = harness.start(1).await;
+    let mut socket = harness.socket(&format!("/ws/executions/{run}")).await;
+    let mut stream = Sse::open(&harness, "/api/v1/events/stream", 0).await;
     assert_eq!(next(&mut socket).await.unwrap()["event"], "session.created");
     assert_eq!(stream.next().await.unwrap().0, "session.created");
-    rig.stop.cancel();
+    harness.stop.cancel();
     assert_eq!(next(&mut socket).await.unwrap(), json!({ "type": "closing", "last_event_id": "1" }));
     assert!(next(&mut socket).await.is_none());
     assert_eq!(stream.next().await.unwrap().0, "stream.closing");
-    rig.end().await;
+    harness.end().await;
 }
 
 #[tokio::test]
 async fn a_token_may_come_in_the_query_or_the_first_frame_and_must_be_right() {
-    let rig = Rig::new().await;
-    let run = rig.start(1).await;
-    let mut by_query = rig.stranger(&format!("/ws/runs/{run}?token={}", rig.key)).await;
+    let harness = Harness::new().await;
+    let run = harness.start(1).await;
+    let mut by_query = harness.stranger(&format!("/ws/runs/{run}?token={}", harness.key)).await;
     assert_eq!(next(&mut by_query).await.unwrap()["type"], "session.created");
 
-    let mut by_frame = rig.stranger(&format!("/ws/runs/{run}")).await;
-    let frame = json!({ "type": "subscribe", "token": rig.key, "last_event_id": "0" }).to_string();
+    let mut by_frame = harness.stranger(&format!("/ws/runs/{run}")).await;
+    let frame = json!({ "type": "subscribe", "token": harness.key, "last_event_id": "0" }).to_string();
     by_frame.send(Message::text(frame)).await.unwrap();
     assert_eq!(next(&mut by_frame).await.unwrap()["type"], "session.created");
 
     for frame in [json!({ "type": "subscribe", "token": "guess" }), json!({ "type": "subscribe" })] {
-        let mut wrong = rig.stranger(&format!("/ws/runs/{run}")).await;
+        let mut wrong = harness.stranger(&format!("/ws/runs/{run}")).await;
         wrong.send(Message::text(frame.to_string())).await.unwrap();
         assert_eq!(next(&mut wrong).await.unwrap()["code"], "UNAUTHORIZED");
         assert!(next(&mut wrong).await.is_none());
     }
-    let stream = TcpStream::connect(rig.address).await.unwrap();
-    assert!(client_async(rig.request(&format!("/ws/runs/{run}?token=guess"), None), stream).await.is_err());
-    rig.end().await;
+    let stream = TcpStream::connect(harness.address).await.unwrap();
+    assert!(client_async(harness.request(&format!("/ws/runs/{run}?token=guess"), None), stream).await.is_err());
+    harness.end().await;
 }
 
 #[tokio::test]
 async fn a_page_of_another_site_and_a_run_that_is_not_there_are_refused_before_the_upgrade() {
-    let rig = Rig::new().await;
-    let run = rig.start(1).await;
+    let harness = Harness::new().await;
+    let run = harness.start(1).await;
     let refusal = async |path: String, origin: Option<&str>| {
-        let stream = TcpStream::connect(rig.address).await.unwrap();
-        let mut request = rig.request(&path, origin.is_none().then_some(&*rig.key));
+        let stream = TcpStream::connect(harness.address).await.unwrap();
+        let mut request = harness.request(&path, origin.is_none().then_some(&*harness.key));
         if let Some(origin) = origin {
             request.headers_mut().insert("origin", origin.parse().unwrap());
         }
@@ -338,21 +338,21 @@ async fn a_page_of_another_site_and_a_run_that_is_not_there_are_refused_before_t
         }
     };
     assert_eq!(refusal(format!("/ws/runs/{run}"), Some("https://evil.example")).await, 403);
-    assert_eq!(refusal(format!("/ws/runs/{run}"), Some(&format!("http://{}", rig.address))).await, 101);
+    assert_eq!(refusal(format!("/ws/runs/{run}"), Some(&format!("http://{}", harness.address))).await, 101);
     assert_eq!(refusal(format!("/ws/runs/{}", RunId::from_bytes([9; 16])), None).await, 404);
     assert_eq!(refusal("/ws/runs/nonsense".into(), None).await, 404);
     assert_eq!(refusal(format!("/ws/runs/{run}?last_event_id=x"), None).await, 400);
     assert_eq!(refusal(format!("/ws/runs/{run}?last_event_id=999"), None).await, 409);
-    rig.end().await;
+    harness.end().await;
 }
 
 /// Pauses and resumes a run so many times, in large events: two for each time.
-async fn pause_and_resume(rig: &Rig, run: RunId, times: u64) {
+async fn pause_and_resume(harness: &Harness, run: RunId, times: u64) {
     let operator = || Context::by(Initiator::Operator);
     for _ in 0..times {
-        rig.engine.runs().pause(rig.tenant, run, "x".repeat(4_000), operator()).await.unwrap();
-        rig.engine.runs().resume(rig.tenant, run, operator()).await.unwrap();
-        // The store answers at once, so nobody else would get a turn.
+        harness.engine.runs().pause(harness.tenant, run, "x".repeat(4_000), operator()).await.unwrap();
+        harness.engine.runs().resume(harness.tenant, run, operator()).await.unwrap();
+        // The store answers at once, so no other task would get a turn.
         tokio::task::yield_now().await;
     }
 }
@@ -364,19 +364,19 @@ async fn a_watcher_that_does_not_read_is_told_to_resync_and_loses_nothing() {
     const PAUSES: u64 = 1_200;
     /// Both kernels' buffers, ours, and the frames under way; the stream itself is several times as long.
     const HELD_BYTES_MAX: usize = 2 << 20;
-    let rig = Rig::new().await;
-    let run = rig.start(1).await;
+    let harness = Harness::new().await;
+    let run = harness.start(1).await;
     let socket = TcpSocket::new_v4().unwrap();
     socket.set_recv_buffer_size(64 << 10).unwrap();
-    let stream = socket.connect(rig.address).await.unwrap();
-    let request = rig.request(&format!("/ws/runs/{run}"), Some(&rig.key));
+    let stream = socket.connect(harness.address).await.unwrap();
+    let request = harness.request(&format!("/ws/runs/{run}"), Some(&harness.key));
     let mut slow = client_async(request, stream).await.unwrap().0;
     assert_eq!(next(&mut slow).await.unwrap()["type"], "session.created");
 
     let began = Instant::now();
     let mut pauses = 0;
     while pauses < PAUSES || began.elapsed() < 2 * SLOW_AFTER {
-        pause_and_resume(&rig, run, 100).await;
+        pause_and_resume(&harness, run, 100).await;
         pauses += 100;
     }
     let (mut cursor, mut held) = (1, 0);
@@ -395,29 +395,29 @@ async fn a_watcher_that_does_not_read_is_told_to_resync_and_loses_nothing() {
 
     let last = 1 + 2 * pauses;
     assert!(cursor < last, "all {last} events fitted into buffers");
-    let mut back = rig.socket(&format!("/ws/runs/{run}?last_event_id={cursor}")).await;
+    let mut back = harness.socket(&format!("/ws/runs/{run}?last_event_id={cursor}")).await;
     while cursor < last {
         cursor += 1;
         assert_eq!(seq(&next(&mut back).await.unwrap()), cursor);
     }
-    pause_and_resume(&rig, run, 1).await;
+    pause_and_resume(&harness, run, 1).await;
     assert_eq!([seq(&next(&mut back).await.unwrap()), seq(&next(&mut back).await.unwrap())], [last + 1, last + 2]);
-    rig.end().await;
+    harness.end().await;
 }
 
 /// More than the server keeps comes at once: who reads is not told that it is slow.
 #[tokio::test]
 async fn a_burst_larger_than_what_is_kept_is_not_the_watchers_fault() {
     const PAUSES: u64 = 600;
-    let rig = Rig::new().await;
-    let run = rig.start(1).await;
-    let mut socket = rig.socket(&format!("/ws/runs/{run}")).await;
+    let harness = Harness::new().await;
+    let run = harness.start(1).await;
+    let mut socket = harness.socket(&format!("/ws/runs/{run}")).await;
     assert_eq!(next(&mut socket).await.unwrap()["type"], "session.created");
     let operator = || Context::by(Initiator::Operator);
     let burst = async {
         for _ in 0..PAUSES {
-            rig.engine.runs().pause(rig.tenant, run, "x".repeat(4_000), operator()).await.unwrap();
-            rig.engine.runs().resume(rig.tenant, run, operator()).await.unwrap();
+            harness.engine.runs().pause(harness.tenant, run, "x".repeat(4_000), operator()).await.unwrap();
+            harness.engine.runs().resume(harness.tenant, run, operator()).await.unwrap();
         }
     };
     // It reads meanwhile: on a busy machine the burst takes longer than a silent reader is waited for.
@@ -427,14 +427,14 @@ async fn a_burst_larger_than_what_is_kept_is_not_the_watchers_fault() {
         }
     };
     tokio::join!(burst, read);
-    rig.end().await;
+    harness.end().await;
 }
 
 /// Everything that a WebSocket says until it is closed, or that is said instead of opening it, with the id taken out.
-async fn told(rig: &Rig, path: &str, key: Option<&str>, frame: Option<&str>, id: RunId) -> Vec<String> {
-    let stream = TcpStream::connect(rig.address).await.unwrap();
+async fn told(harness: &Harness, path: &str, key: Option<&str>, frame: Option<&str>, id: RunId) -> Vec<String> {
+    let stream = TcpStream::connect(harness.address).await.unwrap();
     let mut said = Vec::new();
-    match client_async(rig.request(path, key), stream).await {
+    match client_async(harness.request(path, key), stream).await {
         Err(tokio_tungstenite::tungstenite::Error::Http(response)) => {
             said.push(response.status().to_string());
             let changing = ["date", "x-request-id", "content-length"];
@@ -457,27 +457,27 @@ async fn told(rig: &Rig, path: &str, key: Option<&str>, frame: Option<&str>, id:
 
 #[tokio::test]
 async fn another_tenants_run_is_one_that_does_not_exist_also_over_a_socket() {
-    let rig = Rig::new().await;
-    let foreign = rig.start_of(rig.other_tenant, 1).await;
+    let harness = Harness::new().await;
+    let foreign = harness.start_of(harness.other_tenant, 1).await;
     let mut bytes = *foreign.as_bytes();
     bytes[15] ^= 1;
     let nowhere = RunId::from_bytes(bytes);
-    let subscribe = json!({ "type": "subscribe", "token": rig.key }).to_string();
-    let behind = json!({ "type": "subscribe", "token": rig.key, "last_event_id": "1" }).to_string();
+    let subscribe = json!({ "type": "subscribe", "token": harness.key }).to_string();
+    let behind = json!({ "type": "subscribe", "token": harness.key, "last_event_id": "1" }).to_string();
     for route in ["/ws/runs", "/ws/executions"] {
         for (query, key, frame) in [
-            (String::new(), Some(rig.key.as_str()), None),
-            ("?last_event_id=1".to_owned(), Some(rig.key.as_str()), None),
-            ("?last_event_id=99".to_owned(), Some(rig.key.as_str()), None),
-            (format!("?token={}", rig.key), None, None),
+            (String::new(), Some(harness.key.as_str()), None),
+            ("?last_event_id=1".to_owned(), Some(harness.key.as_str()), None),
+            ("?last_event_id=99".to_owned(), Some(harness.key.as_str()), None),
+            (format!("?token={}", harness.key), None, None),
             (String::new(), None, Some(subscribe.as_str())),
             (String::new(), None, Some(behind.as_str())),
         ] {
-            let known = told(&rig, &format!("{route}/{foreign}{query}"), key, frame, foreign).await;
-            let unknown = told(&rig, &format!("{route}/{nowhere}{query}"), key, frame, nowhere).await;
+            let known = told(&harness, &format!("{route}/{foreign}{query}"), key, frame, foreign).await;
+            let unknown = told(&harness, &format!("{route}/{nowhere}{query}"), key, frame, nowhere).await;
             assert_eq!(known, unknown, "{route}{query}, {frame:?}");
             assert!(known.iter().any(|text| text.contains("RUN_NOT_FOUND")), "{route}{query}: {known:?}");
         }
     }
-    rig.end().await;
+    harness.end().await;
 }

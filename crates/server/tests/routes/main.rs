@@ -3,10 +3,10 @@
 
 mod access_changes;
 mod agent;
-mod api;
 mod approvals;
 mod assignments;
 mod audit;
+mod bounds;
 mod broken_off;
 mod broker;
 mod bulk;
@@ -25,6 +25,7 @@ mod enrolment;
 mod executions;
 mod guard;
 mod guarded;
+mod harness;
 mod inbox;
 mod isolation;
 mod keys;

@@ -6,7 +6,7 @@ use interlock_core::tenant::identity::{Permission, Role};
 use interlock_server::identity::NewKey;
 use interlock_server::matrix::MATRIX;
 
-use crate::api::Api;
+use crate::harness::Api;
 
 /// The route with something in the place of its names.
 fn filled(path: &str) -> String {
@@ -45,7 +45,7 @@ async fn every_route_with_every_role() {
         for (role, key) in &keys {
             let answer = ask(Some(key)).await;
             let let_in = answer.body["code"] != "PERMISSION_DENIED";
-            // Nobody here has charge of the installation.
+            // No caller here has charge of the installation.
             let may = role.grants(line.needs) && line.needs != Permission::Install;
             assert_eq!(let_in, may, "{route} as {role}: {} {}", answer.status, answer.body);
             assert_ne!(answer.body["code"], "UNAUTHORIZED", "{route} as {role}");

@@ -11,14 +11,14 @@ use interlock_server::matrix::MATRIX;
 use interlock_store::{NewMessage, OutboxFailed, OutboxRetry, ReplayMessages};
 use serde_json::{Value, json};
 
-use crate::api::{Api, task};
+use crate::harness::{Api, task};
 use crate::repeats::{named, source};
 
 const OLGA: &str = "olga";
 const PASSWORD: &str = "correct horse battery";
 const GIVEN_SECRET: &str = "a secret of theirs";
 const BOT_TOKEN: &str = "xoxb-of-nobody";
-/// Whoever knows such a path can post.
+/// A secret: who knows such a path can post.
 const SECRET_URL: &str = "https://example.org/hooks/T0KEN";
 
 /// The run's own events tell of them, and of the worker that carries a step out.
@@ -346,7 +346,7 @@ async fn every_route_that_changes_something_is_noted_or_told_by_runs() {
     api.end().await;
 }
 
-/// Nobody asks for them: the server makes its first keys and the first admin's link by itself.
+/// No caller asks for them: the server makes its first keys and the first admin's link by itself.
 #[tokio::test(start_paused = true)]
 async fn the_first_admin_is_in_the_log() {
     let api = Api::new().await;

@@ -8,8 +8,8 @@ use axum::body::{Body, to_bytes};
 use axum::http::{Request, header};
 use serde_json::json;
 
-use crate::api::{Api, attempt, completed, task};
 use crate::approvals::Person;
+use crate::harness::{Api, attempt, completed, task};
 use crate::set_up::until;
 
 /// The numbers of a server on which something has happened, in the format that is asked for.

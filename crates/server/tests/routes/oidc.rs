@@ -19,7 +19,7 @@ use tokio::process::{Child, Command};
 use tokio_util::sync::CancellationToken;
 use tower::ServiceExt as _;
 
-use crate::api;
+use crate::harness;
 
 const PUBLIC: &str = "https://interlock.example";
 const CLIENT: &str = "interlock";
@@ -73,9 +73,9 @@ impl World {
             .expect("`node` is needed for this test, and is not on this machine");
         let mut lines = BufReader::new(process.stdout.take().unwrap()).lines();
         let issuer = lines.next_line().await.unwrap().expect("the provider says where it is");
-        // Whatever else it prints is read, so that it has somebody to print to.
+        // Whatever else it prints is read, so that its output does not block.
         tokio::spawn(async move { while let Ok(Some(_)) = lines.next_line().await {} });
-        let (engine, [tenant, _], database) = api::engine().await;
+        let (engine, [tenant, _], database) = harness::engine().await;
         let outbound = OutboundOptions { open: vec!["127.0.0.1".parse().unwrap()], ..OutboundOptions::default() };
         let mut oidc = OidcOptions::new(issuer, CLIENT, tenant);
         oidc.client_secret = Some(CLIENT_SECRET.to_owned());
@@ -195,7 +195,7 @@ async fn somebody_signs_in_by_a_real_provider_and_has_the_roles_of_their_groups(
     world.end().await;
 }
 
-/// A provider that has known somebody for days vouches for them at once: that is no sign-in a moment ago.
+/// A provider at which a person has been signed in for days vouches for them at once: that is no sign-in a moment ago.
 #[tokio::test]
 async fn a_sign_in_counts_from_the_providers_own() {
     let world = World::new(|_| ()).await;
@@ -204,7 +204,7 @@ async fn a_sign_in_counts_from_the_providers_own() {
     let proven = || async { world.engine.store().proven_at(world.tenant, ada.id, world.engine.now()).await.unwrap() };
     let (first, now) = (proven().await.unwrap(), world.engine.now());
     assert!(now.since(first) >= Millis::from_mins(15), "nobody asked the provider when it was: {first:?}");
-    // Whoever comes back with a session is asked anew over there, and the provider says when.
+    // A person who comes back with a session must sign in anew at the provider, which says when.
     let (parts, _) = world.ask("/auth/oidc/start?next=/runs", &session).await;
     let note = parts.headers[header::SET_COOKIE].to_str().unwrap().split(';').next().unwrap().to_owned();
     let location = parts.headers[header::LOCATION].to_str().unwrap().to_owned();
@@ -241,7 +241,7 @@ async fn an_answer_that_is_not_to_our_question_lets_nobody_in() {
         assert!(arrival.page.contains(code), "no `{code}` in {}", arrival.page);
     };
 
-    // Another state, another browser, and a note that somebody has written by hand.
+    // Another state, another browser, and a note that the server has not sealed.
     let Departure { location, note } = world.depart().await;
     let back = at_the_provider(&location, "ada").await;
     let (path, query) = back.split_once('?').unwrap();
@@ -251,7 +251,7 @@ async fn an_answer_that_is_not_to_our_question_lets_nobody_in() {
     refused(world.arrive(&back, "").await, "not begun in this browser");
     refused(world.arrive(&back, "interlock_oidc=a.b.c").await, "not begun in this browser");
 
-    // The token answers another nonce than the one that we asked with.
+    // The token answers another nonce than the one that the server sent.
     let changed = |location: &str, name: &str, value: &str| {
         let (path, query) = location.split_once('?').unwrap();
         let pairs = query.split('&').map(|pair| match pair.split_once('=') {

@@ -7,7 +7,7 @@ use axum::body::Body;
 use axum::http::{Request, header};
 use serde_json::{Value, json};
 
-use crate::api::{Api, attempt, completed, plan, task};
+use crate::harness::{Api, attempt, completed, plan, task};
 use crate::set_up::intent;
 
 fn root() -> PathBuf {
@@ -62,7 +62,7 @@ fn every_operation_is_told_apart_and_explained() {
     }
 }
 
-/// What is referred to is there: a type that nobody registered would leave a hole.
+/// Every reference resolves: a type that is not registered would leave a hole.
 #[test]
 fn no_reference_leads_nowhere() {
     fn walk<'a>(node: &'a Value, found: &mut BTreeSet<&'a str>) {

@@ -6,7 +6,7 @@ use interlock_core::tenant::identity::Role;
 use interlock_server::identity::NewKey;
 use serde_json::{Value, json};
 
-use crate::api::{Api, completed, plan, task};
+use crate::harness::{Api, completed, plan, task};
 
 fn kinds(status: &Value) -> Vec<&str> {
     status["problems"].as_array().unwrap().iter().map(|problem| problem["kind"].as_str().unwrap()).collect()
@@ -104,7 +104,7 @@ async fn the_oldest_run_that_waits_for_a_person_says_why() {
     api.end().await;
 }
 
-/// Whoever is limited to a workspace sees its runs and queues, and nothing of the tenant as a whole.
+/// A key limited to a workspace sees its runs and queues, and nothing of the tenant as a whole.
 #[tokio::test(start_paused = true)]
 async fn a_confined_key_sees_the_status_of_its_workspace() {
     let api = Api::new().await;

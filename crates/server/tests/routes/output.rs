@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use tokio::time::timeout;
 use uuid::Uuid;
 
-use crate::api::{Api, attempt, completed, equipped, postgres, task};
+use crate::harness::{Api, attempt, completed, equipped, postgres, task};
 
 const PATIENCE: Duration = Duration::from_secs(30);
 

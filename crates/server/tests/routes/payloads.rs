@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::api::{Api, completed, plan, task};
+use crate::harness::{Api, completed, plan, task};
 
 fn long() -> String {
     "x".repeat(100_000)
@@ -44,7 +44,7 @@ async fn a_long_payload_is_shown_by_its_hash_and_fetched_by_it() {
     api.end().await;
 }
 
-/// What the API shows, and what a row might hold, are both just data when somebody sends them.
+/// References as the API shows them, and as a row might hold them, are both just data when a client sends them.
 #[tokio::test(start_paused = true)]
 async fn what_looks_like_a_reference_is_data() {
     let api = Api::new().await;

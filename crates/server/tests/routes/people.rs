@@ -4,7 +4,7 @@ use axum::body::Body;
 use axum::http::{Request, header};
 use serde_json::{Value, json};
 
-use crate::api::{Answer, Api, task};
+use crate::harness::{Api, ApiResponse, task};
 
 const PASSWORD: &str = "correct horse battery";
 
@@ -16,7 +16,7 @@ struct Browser<'a> {
 }
 
 impl Browser<'_> {
-    async fn ask(&self, method: &str, path: &str, body: Value, headers: &[(&str, &str)]) -> Answer {
+    async fn ask(&self, method: &str, path: &str, body: Value, headers: &[(&str, &str)]) -> ApiResponse {
         let mut request = Request::builder()
             .method(method)
             .uri(path)
@@ -30,18 +30,18 @@ impl Browser<'_> {
         self.api.ask(request.body(body).unwrap()).await
     }
 
-    async fn write(&self, method: &str, path: &str, body: Value) -> Answer {
+    async fn write(&self, method: &str, path: &str, body: Value) -> ApiResponse {
         self.ask(method, path, body, &[("x-interlock-csrf", &self.csrf), ("origin", "http://localhost:8420")]).await
     }
 }
 
-fn cookie_of(answer: &Answer) -> String {
+fn cookie_of(answer: &ApiResponse) -> String {
     let cookie = answer.headers[header::SET_COOKIE].to_str().unwrap();
     assert!(cookie.contains("HttpOnly") && cookie.contains("SameSite=Lax") && cookie.contains("Path=/"), "{cookie}");
     cookie.split(';').next().unwrap().to_owned()
 }
 
-async fn log_in(api: &Api, name: &str, password: &str) -> Answer {
+async fn log_in(api: &Api, name: &str, password: &str) -> ApiResponse {
     let request = Request::post("/api/v1/auth/login")
         .header(header::HOST, "localhost:8420")
         .header(header::CONTENT_TYPE, "application/json")
@@ -49,7 +49,7 @@ async fn log_in(api: &Api, name: &str, password: &str) -> Answer {
     api.ask(request.unwrap()).await
 }
 
-/// Signed in as somebody with these roles.
+/// Signed in as a person with these roles.
 async fn browser<'a>(api: &'a Api, name: &str, roles: Value, groups: Value) -> Browser<'a> {
     let body = json!({ "name": name, "roles": roles, "groups": groups, "password": PASSWORD });
     api.post("/users", body).await.ok();
@@ -59,7 +59,7 @@ async fn browser<'a>(api: &'a Api, name: &str, roles: Value, groups: Value) -> B
     Browser { api, cookie, csrf }
 }
 
-async fn form(api: &Api, path: &str, body: String) -> Answer {
+async fn form(api: &Api, path: &str, body: String) -> ApiResponse {
     let request = Request::post(path)
         .header(header::HOST, "localhost:8420")
         .header(header::ORIGIN, "http://localhost:8420")
@@ -68,7 +68,7 @@ async fn form(api: &Api, path: &str, body: String) -> Answer {
     api.ask(request.unwrap()).await
 }
 
-async fn page(api: &Api, path: &str) -> Answer {
+async fn page(api: &Api, path: &str) -> ApiResponse {
     let request = Request::get(path).header(header::HOST, "localhost:8420").body(Body::empty());
     api.ask(request.unwrap()).await
 }
@@ -188,7 +188,7 @@ async fn guessing_is_slowed_down() {
     let throttled = log_in(&api, "ada", PASSWORD).await;
     assert_eq!(throttled.problem(), (429, "LOGIN_THROTTLED"));
     assert!(throttled.headers.contains_key(header::RETRY_AFTER));
-    // A name that nobody can have is not remembered, and a right password makes up for wrong ones.
+    // A name that no account can have is not remembered, and a right password makes up for wrong ones.
     let endless = "a".repeat(1_000);
     for _ in 0..7 {
         assert_eq!(log_in(&api, &endless, "wrong password").await.problem(), (401, "LOGIN_FAILED"));

@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use crate::api::{Api, plan, task};
 use crate::approvals::{Person, card, yes};
+use crate::harness::{Api, plan, task};
 
 /// The shipped policy and one file more.
 pub async fn shipped_and(api: &Api, text: &str) -> Value {
@@ -20,7 +20,7 @@ deny contains {"rule": "by_name", "text": "it is called so"} if input.action.ope
 ask contains {"rule": "by_name", "text": "it is called so"} if input.action.operation == "ask-first"
 "#;
 
-/// Has two answers for one action, so that nobody can decide on it.
+/// Has two answers for one action, so that the policy cannot decide on it.
 pub const CONTRADICTS: &str = r#"package interlock
 
 own := 1 if input.action.operation == "contradicts"
@@ -48,7 +48,7 @@ async fn a_plain_task_passes_unasked() {
     for _ in 0..2 {
         let run = api.start(json!([task("a")])).await;
         let assignment = api.poll(&session).await;
-        api.report(&session, &assignment, crate::api::completed(json!(1))).await.ok();
+        api.report(&session, &assignment, crate::harness::completed(json!(1))).await.ok();
         let decided = api.get(&format!("/runs/{run}/decisions")).await.ok();
         assert_eq!(decided["decisions"], json!([]), "it is allowed in every run");
         assert_eq!(api.get(&format!("/runs/{run}")).await.ok()["state"], "succeeded");
@@ -83,7 +83,7 @@ async fn the_card_shows_the_whole_action() {
     api.end().await;
 }
 
-/// A step that only reads needed nobody's permission, so there is none that could cover what undoes it.
+/// A step that only reads needed no permission, so there is none that could cover what undoes it.
 #[tokio::test(start_paused = true)]
 async fn the_rollback_of_a_read_step_is_judged_for_itself() {
     let api = Api::new().await;
@@ -93,7 +93,7 @@ async fn the_rollback_of_a_read_step_is_judged_for_itself() {
     let session = api.register().await;
     let run = api.post("/runs", json!({ "workflow": "w" })).await.text("run_id");
     let assignment = api.poll(&session).await;
-    api.report(&session, &assignment, crate::api::completed(json!(1))).await.ok();
+    api.report(&session, &assignment, crate::harness::completed(json!(1))).await.ok();
     let preview = api.get(&format!("/runs/{run}/rollback")).await.ok();
     let foretold = &preview["undone"][0]["policy"];
     api.post(&format!("/runs/{run}/rollback"), json!({ "reason": "in a hurry" })).await;
@@ -107,8 +107,8 @@ async fn the_rollback_of_a_read_step_is_judged_for_itself() {
     api.end().await;
 }
 
-/// Rules that come into force are heard before a step is handed to a worker: one that will not ask again, and one that asks
-/// before some of its effects, for nobody knows whether this is one of them.
+/// Rules that come into force are checked before a step is handed to a worker: one that will not ask again, and one
+/// that asks before some of its effects, because it is not known whether this is one of them.
 #[tokio::test(start_paused = true)]
 async fn a_step_that_nobody_has_taken_yet_is_held_against_new_rules() {
     let api = Api::new().await;
@@ -271,7 +271,7 @@ async fn a_destructive_step_needs_two_keys() {
     bob.post(&path, yes).await.ok();
     // The worker names no effects: its claim is the intent, and what people agreed to is leave for it.
     let assignment = api.poll(&session).await;
-    api.report(&session, &assignment, crate::api::completed(json!(1))).await.ok();
+    api.report(&session, &assignment, crate::harness::completed(json!(1))).await.ok();
     assert_eq!(api.get(&format!("/runs/{run}")).await.ok()["state"], "succeeded");
     api.end().await;
 }
@@ -289,7 +289,7 @@ async fn a_mode_is_asked_by_the_policy() {
     let session = api.register().await;
     for _ in 0..2 {
         let assignment = api.poll(&session).await;
-        api.report(&session, &assignment, crate::api::completed(json!(1))).await.ok();
+        api.report(&session, &assignment, crate::harness::completed(json!(1))).await.ok();
     }
     assert_eq!(api.get(&format!("/runs/{run}")).await.ok()["state"], "succeeded", "what only reads is not asked about");
     api.end().await;
@@ -316,7 +316,7 @@ async fn a_phase_is_agreed_to_as_a_list() {
     };
     let finish = async || {
         let assignment = api.poll(&session).await;
-        api.report(&session, &assignment, crate::api::completed(json!(1))).await.ok();
+        api.report(&session, &assignment, crate::harness::completed(json!(1))).await.ok();
         assignment["step"].clone()
     };
     let first = agree().await;

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::api::{Api, plan, task};
+use crate::harness::{Api, plan, task};
 
 #[tokio::test]
 async fn a_preview_of_a_rollback_changes_nothing() {

@@ -6,9 +6,9 @@ use interlock_core::tenant::identity::Permission;
 use interlock_server::matrix;
 use serde_json::json;
 
-use crate::api::{Answer, Api, plan, task};
+use crate::harness::{Api, ApiResponse, plan, task};
 
-async fn raw(api: &Api, content_type: &str, body: String) -> Answer {
+async fn raw(api: &Api, content_type: &str, body: String) -> ApiResponse {
     let request = Request::post("/api/v1/runs")
         .header(header::HOST, "localhost")
         .header(header::AUTHORIZATION, format!("Bearer {}", api.key))
@@ -111,7 +111,7 @@ async fn a_query_that_is_not_described_is_refused_on_every_route() {
     let api = Api::new().await;
     let mut asked = 0;
     for line in matrix::MATRIX {
-        // Sockets are asked elsewhere, and what anybody may call takes what comes.
+        // Sockets have tests of their own, and public routes take any query.
         if line.needs == Permission::Public || !line.path.starts_with("/api/v1/") {
             continue;
         }
@@ -133,7 +133,7 @@ async fn a_query_that_is_not_described_is_refused_on_every_route() {
     api.end().await;
 }
 
-/// The same number means the same everywhere; a page that nobody asked for in that size is not handed out.
+/// The same number means the same everywhere; a limit out of bounds is refused, not cut to another page size.
 #[tokio::test(start_paused = true)]
 async fn a_limit_is_within_its_bounds_on_every_list() {
     let api = Api::new().await;

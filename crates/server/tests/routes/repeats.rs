@@ -7,7 +7,7 @@ use interlock_core::tenant::identity::Role;
 use interlock_server::identity::NewKey;
 use serde_json::{Value, json};
 
-use crate::api::{Api, completed, plan, task};
+use crate::harness::{Api, completed, plan, task};
 
 /// A request that creates, and another one to the same route.
 pub struct Case {
@@ -51,7 +51,7 @@ async fn undoable(api: &Api) -> String {
     let mut step = task("a");
     step["rollback"] = json!({ "handler": "undo" });
     let mut plan = plan(json!([step]));
-    // Nobody else takes what undoes the others.
+    // A queue of its own: no other worker takes what undoes the step.
     let queue = format!("undoable-{}", api.engine.fresh_id().simple());
     plan["steps"][0]["queue"] = json!(queue);
     let run = api.post("/runs", json!({ "plan": plan })).await.text("run_id");

@@ -10,7 +10,7 @@ use interlock_engine::{EngineError, StartWorkflow};
 use serde_json::json;
 use std::time::Duration;
 
-use crate::api::{Api, task};
+use crate::harness::{Api, task};
 use crate::schedules::apply;
 use crate::webhooks::{COUNT, endpoint, github, pull_request};
 
@@ -76,7 +76,7 @@ async fn a_poll_that_waits_is_handed_nothing_once_its_key_is_revoked() {
     };
     let (answer, run) = tokio::join!(waiting, meanwhile);
     assert_eq!(answer.problem(), (401, "UNAUTHORIZED"));
-    // Whoever still may gets the step, at once.
+    // A worker whose key still counts gets the step, at once.
     let (other, _, session) = worker(&api).await;
     let assignment = other.poll(&session).await;
     assert_eq!(assignment["run"], run, "{assignment}");
@@ -107,7 +107,7 @@ async fn a_stream_ends_when_its_tenant_is_disabled() {
     api.end().await;
 }
 
-/// The other tenant, so that somebody is left to ask.
+/// Disables the other tenant, so that the first one can still make requests.
 async fn disable(api: &Api) {
     let mut tenant = api.engine.store().tenant(api.other_tenant).await.unwrap().unwrap();
     tenant.disabled_at = Some(api.engine.now());

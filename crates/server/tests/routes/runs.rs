@@ -5,7 +5,7 @@ use std::time::Duration;
 use axum::http::header;
 use serde_json::{Value, json};
 
-use crate::api::{Api, completed, plan, task};
+use crate::harness::{Api, completed, plan, task};
 
 #[tokio::test(start_paused = true)]
 async fn a_run_from_start_to_end() {
@@ -52,7 +52,7 @@ async fn the_next_step_comes_with_the_answer_if_the_worker_asks_for_it() {
     api.start(json!([task("a"), task("b")])).await;
     let session = api.register().await;
     let first = api.poll(&session).await;
-    let mut report = crate::api::attempt(&first);
+    let mut report = crate::harness::attempt(&first);
     report["outcome"] = completed(json!(1));
     report["claim_next"] = json!(true);
     let path = format!("/agent/{session}/complete-step");

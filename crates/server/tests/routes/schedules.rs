@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use tokio::time::sleep;
 use uuid::Uuid;
 
-use crate::api::{self, Api};
+use crate::harness::{self, Api};
 
 const QUICK: &str = "name: quick\ninputs: { since: { type: string, required: false } }\nsteps:\n  - id: a\n    transform: ${{ inputs }}\n";
 const LONG: &str = "name: long\nsteps:\n  - id: a\n    wait: { for: 150s }\n";
@@ -181,7 +181,7 @@ async fn server(database: &str, clock: &Clock, number: u64) -> Engine {
         ids: IdSource::seeded(clock.clone(), number),
         clock: clock.clone(),
         expressions_in_place: true,
-        ..api::equipped()
+        ..harness::equipped()
     };
     let mode = Mode::Inline(Arc::new(NoFaults));
     let store_options = Options { mode, ..Options::new(ServerId(Uuid::from_u128(u128::from(number)))) };
@@ -254,7 +254,7 @@ async fn restarts_at_every_tick_lose_and_double_nothing() {
     assert!(slots.len() >= 15 && slots.iter().all(|slot| slot.run.is_some()), "{slots:?}");
     assert_eq!(started(&last, tenant).await, slots.len());
 
-    // Nobody is there for an hour, or the clock jumps: old slots are missed, those of the window are made up for.
+    // No server runs for an hour, or the clock jumps: old slots are missed, those of the window are made up for.
     last.stop().await;
     last.store().clone().close().await;
     sleep(Duration::from_hours(1)).await;

@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 use tower::ServiceExt;
 use uuid::Uuid;
 
-use crate::api;
+use crate::harness;
 
 const PASSWORD: &str = "correct horse battery";
 
@@ -25,7 +25,7 @@ struct Server {
 
 impl Server {
     async fn open(url: &StoreUrl, tenant: TenantId, secret: ServerSecret) -> Self {
-        let options = EngineOptions { vault: Some(secret.vault()), ..api::equipped() };
+        let options = EngineOptions { vault: Some(secret.vault()), ..harness::equipped() };
         let store = Store::open(url, Options::new(ServerId(options.ids.fresh()))).await.unwrap();
         let engine = Engine::open(store, options).await.unwrap();
         engine.tenants().put(Tenant::new(tenant, "one", engine.now())).await.unwrap();
@@ -59,13 +59,13 @@ impl Server {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn guesses_are_counted_over_all_servers() {
-    let url = api::postgres("guesses").await;
+    let url = harness::postgres("guesses").await;
     let tenant = TenantId(Uuid::from_u128(1));
     let secret = ServerOptions::new(tenant).secret;
     let (one, two) =
         (Server::open(&url, tenant, secret.clone()).await, Server::open(&url, tenant, secret.clone()).await);
     let new = NewKey::new(tenant, "admin", [Role::Admin].into_iter().collect());
-    let key = api::key(&one.engine, &secret, new).await;
+    let key = harness::key(&one.engine, &secret, new).await;
     for name in ["ada", "bob"] {
         let body = json!({ "name": name, "roles": ["viewer"], "password": PASSWORD });
         assert_eq!(one.post("/users", Some(&key), body).await.0, 201);
@@ -102,7 +102,7 @@ async fn what_another_secret_sealed_cannot_be_opened() {
     let secret = ServerOptions::new(tenant).secret;
     let one = Server::open(&url, tenant, secret.clone()).await;
     let new = NewKey::new(tenant, "admin", [Role::Admin].into_iter().collect());
-    let key = api::key(&one.engine, &secret, new).await;
+    let key = harness::key(&one.engine, &secret, new).await;
     let (status, made) = one.post("/webhooks", Some(&key), json!({ "name": "a", "source": "standard" })).await;
     assert_eq!(status, 201, "{made}");
     let path = made["path"].as_str().unwrap().strip_prefix("/api/v1").unwrap();

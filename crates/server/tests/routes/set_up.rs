@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::api::{Answer, Api, attempt, completed, failed, task};
+use crate::harness::{Api, ApiResponse, attempt, completed, failed, task};
 
 /// The run, once it is in this state.
 pub async fn until(api: &Api, run: &str, state: &str) -> Value {
@@ -43,7 +43,7 @@ pub fn intent(assignment: &Value, number: u32, effect: &str) -> Value {
 }
 
 /// Asks to perform an effect that cannot be repeated.
-pub async fn unsafe_effect(api: &Api, session: &str, assignment: &Value) -> Answer {
+pub async fn unsafe_effect(api: &Api, session: &str, assignment: &Value) -> ApiResponse {
     api.post(&format!("/agent/{session}/effects"), intent(assignment, 0, "unsafe")).await
 }
 

@@ -9,11 +9,11 @@ use axum::response::IntoResponse as _;
 use futures::StreamExt as _;
 use serde_json::{Value, json};
 
-use crate::api::{Answer, Api};
+use crate::harness::{Api, ApiResponse};
 
 const PASSWORD: &str = "correct horse battery";
 
-async fn sign_in(api: &Api, name: &str, password: &str) -> Answer {
+async fn sign_in(api: &Api, name: &str, password: &str) -> ApiResponse {
     let body: Value = json!({ "name": name, "password": password });
     let request = Request::post("/api/v1/auth/login")
         .header(header::HOST, "localhost")
@@ -21,7 +21,7 @@ async fn sign_in(api: &Api, name: &str, password: &str) -> Answer {
     api.ask(request.body(Body::from(body.to_string())).unwrap()).await
 }
 
-/// Everybody asks from the same address here, which is the worst case.
+/// All sign-ins come from the same address here, which is the worst case.
 #[tokio::test]
 async fn made_up_names_do_not_keep_right_passwords_out() {
     const PEOPLE: usize = 40;

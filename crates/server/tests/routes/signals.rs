@@ -3,7 +3,7 @@
 use interlock_core::time::Timestamp;
 use serde_json::json;
 
-use crate::api::{Api, plan};
+use crate::harness::{Api, plan};
 
 fn waiting() -> serde_json::Value {
     plan(json!([{ "key": "w", "kind": "wait", "signal": { "type": "go" } }]))

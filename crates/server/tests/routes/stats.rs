@@ -6,7 +6,7 @@ use interlock_core::tenant::identity::Role;
 use interlock_server::identity::NewKey;
 use serde_json::{Value, json};
 
-use crate::api::{Api, completed, failed, plan, task};
+use crate::harness::{Api, completed, failed, plan, task};
 
 /// The sum of a field over all spans.
 fn sum(stats: &Value, field: &str) -> u64 {

@@ -23,7 +23,7 @@ use tokio::net::TcpStream;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-use crate::api::engine_of_today;
+use crate::harness::engine_of_today;
 
 pub const ANY_PORT: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 0);
 pub const PATIENCE: Duration = Duration::from_secs(30);
@@ -234,7 +234,7 @@ fn files_that_cannot_be_used_are_named_with_what_is_wrong() {
     let now = Timestamp(1_800_000_000_000);
     let files = Files::new("wrong", now);
     assert_eq!(Tls::open(files.options(), now).unwrap().expires_at(), now + SERVER_LIFETIME);
-    // One that is over is taken: whoever connects says what they think of it.
+    // An expired certificate is taken: clients that connect judge it themselves.
     assert!(Tls::open(files.options(), now + SERVER_LIFETIME + Millis(1)).is_ok());
 
     let refused = |options: TlsOptions| Tls::open(options, now).unwrap_err();

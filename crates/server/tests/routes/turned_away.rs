@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 use tower::ServiceExt as _;
 
-use crate::api::{Api, attempt, engine, engine_without_calls, plan, task};
+use crate::harness::{Api, attempt, engine, engine_without_calls, plan, task};
 
 /// As docs/reference/live.md has it.
 const LIVE_STREAMS_MAX: usize = 10_000;
@@ -202,7 +202,7 @@ async fn a_server_that_was_told_to_stop_is_not_ready() {
     forget_memory(&database);
 }
 
-/// Hashing a password is work: whoever comes to a long queue is turned away instead.
+/// Hashing a password is work: a sign-in that meets a long queue is turned away instead.
 #[tokio::test]
 async fn too_many_people_sign_in_at_once() {
     let api = Api::new().await;
@@ -232,7 +232,7 @@ async fn too_many_people_sign_in_at_once() {
     api.end().await;
 }
 
-/// A server brings its client for calls to the outside along; without one, nothing is promised to anybody.
+/// A server brings its client for calls to the outside along; an engine without one takes no addresses to call.
 #[tokio::test(start_paused = true)]
 async fn an_engine_that_makes_no_calls_takes_no_addresses() {
     let database = "turned-away-without-calls";

@@ -9,12 +9,12 @@ use interlock_server::identity::NewKey;
 use interlock_store::{AskChange, ChangeRow, ChangeState};
 use serde_json::{Value, json};
 
-use crate::api::{Answer, Api};
 use crate::approvals::Person;
+use crate::harness::{Api, ApiResponse};
 
 const PASSWORD: &str = "correct horse battery";
 
-/// A change that somebody has asked for, whatever the tenant's settings.
+/// A change that a person has asked for, whatever the tenant's settings.
 pub async fn asked(api: &Api, tenant: TenantId) -> String {
     let (id, now) = (ChangeId(api.engine.fresh_id()), api.engine.now());
     let row = ChangeRow {
@@ -52,14 +52,14 @@ async fn under_two_keys(api: &Api) -> [Person<'_>; 2] {
 }
 
 /// The change that a refused request has become.
-fn change_of(answer: &Answer) -> String {
+fn change_of(answer: &ApiResponse) -> String {
     assert_eq!(answer.problem(), (403, "SECOND_KEY_REQUIRED"), "{}", answer.body);
     let detail = answer.text("detail");
     let at = detail.find("chg_").unwrap();
     detail[at..].chars().take_while(|c| c.is_alphanumeric() || *c == '_' || *c == '-').collect()
 }
 
-async fn decide(person: &Person<'_>, change: &str, word: Value) -> Answer {
+async fn decide(person: &Person<'_>, change: &str, word: Value) -> ApiResponse {
     person.post(&format!("/changes/{change}/decision"), word).await
 }
 
@@ -83,7 +83,7 @@ async fn a_change_is_carried_out_once_by_who_asked_and_only_as_agreed() {
     decide(&bob, &change, yes.clone()).await.ok();
     assert_eq!(decide(&bob, &change, yes.clone()).await.problem(), (409, "APPROVAL_NOT_OPEN"));
 
-    // Nobody else, nothing else, and once.
+    // Only the requester carries it out, only that request, and once.
     assert_eq!(carried(&bob, new.clone()).await.problem(), (409, "CHANGE_NOT_USABLE"));
     let more = json!({ "name": "carl", "roles": ["approver", "admin"] });
     assert_eq!(carried(&ada, more).await.problem(), (409, "CHANGE_NOT_USABLE"));
@@ -127,14 +127,14 @@ async fn everything_that_gives_access_or_changes_the_rules_needs_the_second_key(
         change_of(&ada.send(method, &path, body.clone()).await);
         change_of(&by_key.send(method, &format!("/api/v1{path}"), body).await);
     }
-    // Passwords are nobody else's business.
+    // No admin sets another person's password.
     let set = ada.post(&format!("/users/{}/password", id("bob")), json!({ "password": PASSWORD })).await;
     assert_eq!(set.problem(), (422, "INPUT_INVALID"), "{}", set.body);
     let sly = json!({ "password": PASSWORD, "old_password": PASSWORD });
     assert_eq!(ada.post(&format!("/users/{}/password", id("bob")), sly).await.problem(), (422, "INPUT_INVALID"));
     let with = json!({ "name": "new", "roles": ["viewer"], "password": PASSWORD });
     assert_eq!(ada.post("/users", with).await.problem(), (422, "INPUT_INVALID"));
-    // What is one's own, and what takes access away at once, waits for nobody.
+    // What people change of their own, and what takes access away, needs no second admin.
     let own = json!({ "delegate": "ada", "until": until, "reason": "away" });
     assert_eq!(bob.post("/delegations", own).await.status, 201);
     ada.send("PATCH", &format!("/users/{}", id("bob")), json!({ "disabled": true })).await.ok();
@@ -171,13 +171,13 @@ async fn a_second_word_is_not_that_of_a_puppet_nor_of_an_old_sign_in_and_does_no
     api.end().await;
 }
 
-/// Whoever holds a key that nobody answers for could be the second admin.
+/// The holder of a key without an owner could be the second admin.
 #[tokio::test(start_paused = true)]
 async fn a_key_that_no_person_stands_behind_asks_for_no_change() {
     let api = Api::new().await;
     let ada = Person::new(&api, "ada", json!(["admin"]), json!([])).await;
     let bob = Person::new(&api, "bob", json!(["admin"]), json!([])).await;
-    // Made by the first key, one of them in her name; and made by herself, for nobody.
+    // Made by the first key, one of them in her name; and made by herself, without an owner.
     let lent = api.post("/keys", json!({ "name": "lent", "roles": ["admin"], "owner": "ada" })).await.text("text");
     let spare = api.post("/keys", json!({ "name": "spare", "roles": ["admin"] })).await.text("text");
     let own = ada.post("/keys", json!({ "name": "own", "roles": ["admin"] })).await.text("text");
@@ -199,7 +199,7 @@ async fn a_key_that_no_person_stands_behind_asks_for_no_change() {
     let yes = json!({ "approve": true });
     assert_eq!(decide(&ada, &change, yes.clone()).await.problem(), (409, "APPROVAL_VOTE_REFUSED"));
     decide(&bob, &change, yes).await.ok();
-    // Whoever is to be shut out is shut out at once, by any key.
+    // An account is disabled at once, by any key.
     let users = api.get("/users").await.ok()["users"].as_array().unwrap().clone();
     let bob = users.iter().find(|user| user["name"] == "bob").unwrap()["user"].as_str().unwrap().to_owned();
     api.send("PATCH", &format!("/api/v1/users/{bob}"), json!({ "disabled": true })).await.ok();

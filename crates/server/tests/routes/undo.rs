@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use crate::api::{Api, completed, task};
 use crate::approvals::Person;
+use crate::harness::{Api, completed, task};
 use crate::set_up::{state_of, until};
 
 fn undoable(key: &str) -> Value {
@@ -110,7 +110,7 @@ async fn what_undoes_it_needs_approval_like_anything_new() {
     let run = agreed_and_done(&api, &session).await;
     let undo = api.post(&format!("/runs/{run}/rollback"), json!({ "reason": "a mistake" })).await.text("run_id");
     asks_before_it_undoes(&api, &undo).await;
-    // Nobody has agreed yet, so it can be withdrawn, and asked for again.
+    // No approver has agreed yet, so it can be withdrawn, and asked for again.
     api.post(&format!("/runs/{undo}/cancel"), json!({ "reason": "not after all" })).await.ok();
     until(&api, &undo, "canceled").await;
     let again = api.post(&format!("/runs/{run}/rollback"), json!({ "reason": "after all" })).await.text("run_id");

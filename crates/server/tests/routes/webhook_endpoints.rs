@@ -27,7 +27,7 @@ use serde_json::{Value, json};
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
-use crate::api;
+use crate::harness;
 use crate::schedules::apply;
 
 const WORKFLOW: &str = "name: quick\nsteps:\n  - id: a\n    transform: done\n";
@@ -95,7 +95,7 @@ async fn on_the_machines_clock() -> (Engine, TenantId, String) {
     static DATABASES: AtomicU64 = AtomicU64::new(0);
     let database = format!("outbound-{}", DATABASES.fetch_add(1, Ordering::Relaxed));
     let outbound = OutboundOptions { open: vec!["127.0.0.1".parse().unwrap()], ..OutboundOptions::default() };
-    let options = EngineOptions { outbound: Some(Outbound::new(outbound).unwrap()), ..api::equipped() };
+    let options = EngineOptions { outbound: Some(Outbound::new(outbound).unwrap()), ..harness::equipped() };
     let url = StoreUrl::SqliteMemory(database.clone());
     let store = Store::open(&url, Options::new(ServerId(options.ids.fresh()))).await.unwrap();
     let engine = Engine::open(store, options).await.unwrap();
@@ -105,7 +105,7 @@ async fn on_the_machines_clock() -> (Engine, TenantId, String) {
 }
 
 /// A server with a socket, and a client for it.
-struct Served {
+struct WebhookServer {
     engine: Engine,
     tenant: TenantId,
     address: String,
@@ -114,7 +114,7 @@ struct Served {
     database: String,
 }
 
-impl Served {
+impl WebhookServer {
     async fn new() -> Self {
         let (engine, tenant, database) = on_the_machines_clock().await;
         let listen = "127.0.0.1:0".parse().unwrap();
@@ -152,7 +152,7 @@ impl Served {
 
 #[tokio::test]
 async fn events_arrive_signed_and_in_order() {
-    let (served, receiver) = (Served::new().await, Receiver::default());
+    let (served, receiver) = (WebhookServer::new().await, Receiver::default());
     let url = format!("http://{}/hook", receiver.listen().await);
     let body = json!({ "url": url, "events": ["session.created", "session.completed"] });
     let (status, made) = served.call("POST", "/webhook-endpoints", body).await;
@@ -210,7 +210,7 @@ fn by_the_reference_library(secret: &str, arrived: &[Arrived]) {
 
 #[tokio::test]
 async fn what_fails_is_tried_again_logged_and_replayed() {
-    let (served, receiver) = (Served::new().await, Receiver::default());
+    let (served, receiver) = (WebhookServer::new().await, Receiver::default());
     receiver.answers.lock().unwrap().push(500);
     let url = format!("http://{}/hook", receiver.listen().await);
     let body = json!({ "url": url, "events": ["session.completed"] });
@@ -245,7 +245,7 @@ async fn what_fails_is_tried_again_logged_and_replayed() {
 
 #[tokio::test]
 async fn a_receiver_that_asks_for_time_gets_it() {
-    let (served, receiver) = (Served::new().await, Receiver { away: Some("3600"), ..Receiver::default() });
+    let (served, receiver) = (WebhookServer::new().await, Receiver { away: Some("3600"), ..Receiver::default() });
     receiver.answers.lock().unwrap().push(429);
     let url = format!("http://{}/hook", receiver.listen().await);
     let (_, made) =
@@ -271,7 +271,7 @@ async fn a_receiver_that_asks_for_time_gets_it() {
 
 #[tokio::test]
 async fn an_endpoint_that_is_gone_is_disabled_and_can_come_back() {
-    let (served, receiver) = (Served::new().await, Receiver::default());
+    let (served, receiver) = (WebhookServer::new().await, Receiver::default());
     receiver.answers.lock().unwrap().push(410);
     let url = format!("http://{}/hook", receiver.listen().await);
     let body = json!({ "url": url, "events": ["session.completed"], "workflows": ["quick"] });
@@ -313,7 +313,7 @@ async fn an_endpoint_that_is_gone_is_disabled_and_can_come_back() {
 
 #[tokio::test]
 async fn what_must_not_be_called_is_refused() {
-    let served = Served::new().await;
+    let served = WebhookServer::new().await;
     let own = served.address.clone();
     for url in
         ["http://10.0.0.1/", "http://169.254.169.254/", "ftp://example.org/", "http://[::ffff:10.1.2.3]/", &own, ""]
@@ -342,7 +342,7 @@ async fn silent() -> (SocketAddr, tokio::task::AbortHandle) {
 #[tokio::test]
 async fn a_silent_endpoint_holds_up_its_own_messages_only() {
     const RUNS: usize = 150;
-    let (served, receiver) = (Served::new().await, Receiver::default());
+    let (served, receiver) = (WebhookServer::new().await, Receiver::default());
     let (silent, holding) = silent().await;
     for at in [silent, receiver.listen().await] {
         let body = json!({ "url": format!("http://{at}/hook"), "events": ["session.completed"] });

@@ -1,4 +1,4 @@
-//! Webhooks that come in: judged, stored, started once, and finished by somebody else if need be.
+//! Webhooks that come in: judged, stored, started once, and finished by another server if need be.
 
 use axum::body::Body;
 use axum::http::Request;
@@ -13,8 +13,8 @@ use serde_json::{Value, json};
 use sha2::Sha256;
 use std::time::Duration;
 
-use crate::api::{Answer, Api};
 use crate::approvals::Person;
+use crate::harness::{Api, ApiResponse};
 use crate::numbers::shown_to;
 use crate::schedules::apply;
 
@@ -41,7 +41,7 @@ pub async fn endpoint(api: &Api, source: &str) -> String {
 }
 
 /// Sends as a stranger does: without a key.
-pub async fn send(api: &Api, path: &str, body: &str, headers: &[(&str, &str)]) -> Answer {
+pub async fn send(api: &Api, path: &str, body: &str, headers: &[(&str, &str)]) -> ApiResponse {
     let mut request = Request::post(path);
     for (name, value) in headers {
         request = request.header(*name, *value);
@@ -49,7 +49,7 @@ pub async fn send(api: &Api, path: &str, body: &str, headers: &[(&str, &str)]) -
     api.ask(request.body(Body::from(body.to_owned())).unwrap()).await
 }
 
-pub async fn github(api: &Api, path: &str, delivery: &str, body: &Value) -> Answer {
+pub async fn github(api: &Api, path: &str, delivery: &str, body: &Value) -> ApiResponse {
     let text = body.to_string();
     let signature = format!("sha256={}", hex(&hmac(SECRET.as_bytes(), text.as_bytes())));
     let headers =
@@ -58,7 +58,7 @@ pub async fn github(api: &Api, path: &str, delivery: &str, body: &Value) -> Answ
 }
 
 /// A delivery that is signed and cannot be read.
-pub async fn broken_body(api: &Api, path: &str) -> Answer {
+pub async fn broken_body(api: &Api, path: &str) -> ApiResponse {
     let signature = format!("sha256={}", hex(&hmac(SECRET.as_bytes(), b"{")));
     let headers =
         [("x-github-delivery", "d-1"), ("x-github-event", "pull_request"), ("x-hub-signature-256", &*signature)];
@@ -329,7 +329,7 @@ async fn a_delivery_that_failed_three_times_is_given_up() {
     let mut tenant = api.engine.store().tenant(api.tenant).await.unwrap().unwrap();
     tenant.pending_runs_max = Some(1);
     api.engine.tenants().put(tenant).await.unwrap();
-    api.start(json!([crate::api::task("a")])).await;
+    api.start(json!([crate::harness::task("a")])).await;
     let body = pull_request(7, "opened", "abc");
     assert_eq!(github(&api, &path, "d-1", &body).await.problem(), (429, "TENANT_PENDING_RUNS"));
     tokio::time::sleep(Duration::from_mins(5)).await;
@@ -358,7 +358,7 @@ async fn an_endpoint_that_rests_takes_nothing() {
     api.end().await;
 }
 
-/// Whoever knows an address's secret could have sent what comes with it.
+/// A person who knows an address's secret could have sent what comes with it.
 #[tokio::test(start_paused = true)]
 async fn whoever_has_held_the_secret_does_not_decide_on_what_it_starts() {
     let api = Api::new().await;

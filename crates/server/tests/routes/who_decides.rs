@@ -9,11 +9,11 @@ use std::time::Duration;
 use interlock_core::tenant::identity::Role;
 use serde_json::{Value, json};
 
-use crate::api::{Answer, Api, failed, plan, task};
 use crate::approvals::{Person, card};
+use crate::harness::{Api, ApiResponse, failed, plan, task};
 use crate::slack::{APPROVE, SlackMessage, Slacked};
 
-/// How somebody decides.
+/// By which route a person decides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Way {
     Run,
@@ -27,7 +27,7 @@ impl Way {
     const OVER_HTTP: [Self; 4] = [Self::Run, Self::Execution, Self::Vote, Self::Decision];
 }
 
-/// How whoever decides stands to what is decided.
+/// How the voter is related to what is decided.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Situation {
     /// Nothing speaks against them but, perhaps, their role.
@@ -41,7 +41,7 @@ enum Situation {
     /// They belong to another tenant.
     WrongTenant,
     Expired,
-    /// Somebody else has approved, and it is through.
+    /// Another person has approved, and it is through.
     Used,
     /// What they have looked at is not what would be done now.
     Changed(Change),
@@ -125,15 +125,15 @@ fn expected(way: Way, role: Role, situation: Situation) -> Verdict {
     }
 }
 
-/// Everybody, and where they decide.
-struct Scene<'a> {
+/// The people of every role, and the server where they decide.
+struct Voters<'a> {
     api: &'a Api,
     /// By role, in the order of [`Role::ALL`].
     people: Vec<Person<'a>>,
     strangers: Vec<Person<'a>>,
     /// Keys that belong to them, to start runs with.
     keys: Vec<String>,
-    /// Somebody who approves where somebody else has to, and one who operates.
+    /// A person with the roles approver and operator, for situations that need a second person.
     other: Person<'a>,
 }
 
@@ -145,7 +145,7 @@ fn user(role: Role) -> String {
     format!("U0{}", role.as_str().to_uppercase())
 }
 
-impl<'a> Scene<'a> {
+impl<'a> Voters<'a> {
     async fn new(at: &'a Slacked, elsewhere: &'a Api) -> Self {
         let api = &at.api;
         let (mut people, mut strangers, mut keys) = (Vec::new(), Vec::new(), Vec::new());
@@ -160,7 +160,7 @@ impl<'a> Scene<'a> {
         Self { api, people, strangers, keys, other }
     }
 
-    /// A run that waits for somebody, in this situation for people of that role; none where there can be none.
+    /// A run that waits for an approval, in this situation for people of that role; none where there can be none.
     async fn waiting(&self, role: usize, situation: Situation) -> Option<String> {
         let quorum = if situation == Situation::Again { 2 } else { 1 };
         let mut gate = json!({ "key": "gate", "kind": "approval", "quorum": quorum, "message": "go?" });
@@ -199,7 +199,7 @@ impl<'a> Scene<'a> {
         assert!(asked.status.is_success(), "{}", asked.body);
     }
 
-    /// What happens after somebody has looked at the card, and before they decide on it.
+    /// What happens after the voter has looked at the card, and before they decide on it.
     async fn meanwhile(&self, role: usize, situation: Situation, run: &str, looked_at: &Value) {
         match situation {
             Situation::Again if MAY_DECIDE.contains(&Role::ALL[role]) => {
@@ -231,7 +231,7 @@ impl<'a> Scene<'a> {
     }
 
     async fn over_http(&self, way: Way, role: usize, situation: Situation) -> Option<Verdict> {
-        // On a slow machine it may have expired before anybody could look.
+        // On a slow machine it may have expired before the test could look.
         let (run, looked_at) = loop {
             let run = self.waiting(role, situation).await?;
             let looked_at = card(self.api, &run).await;
@@ -242,7 +242,7 @@ impl<'a> Scene<'a> {
         self.meanwhile(role, situation, &run, &looked_at).await;
         let who = if situation == Situation::WrongTenant { &self.strangers[role] } else { &self.people[role] };
         let before = self.votes(&run, &name(Role::ALL[role])).await;
-        // Whoever decides names what they have looked at; where it has changed, under the approval of today.
+        // The voter names what they have looked at; where it has changed, under the approval that is open now.
         let mut means = looked_at.clone();
         if matches!(situation, Situation::Changed(_)) {
             means["approval"] = card(self.api, &run).await["approval"].clone();
@@ -263,7 +263,7 @@ impl<'a> Scene<'a> {
 }
 
 /// A yes to what was looked at.
-async fn decide(who: &Person<'_>, way: Way, run: &str, looked_at: &Value) -> Answer {
+async fn decide(who: &Person<'_>, way: Way, run: &str, looked_at: &Value) -> ApiResponse {
     let (approval, digest) = (looked_at["approval"].as_str().unwrap(), &looked_at["digest"]);
     let step = looked_at["position"].as_u64().unwrap() + 1;
     match way {
@@ -285,7 +285,7 @@ async fn decide(who: &Person<'_>, way: Way, run: &str, looked_at: &Value) -> Ans
 
 async fn no_way_to_decide_has_a_hole(at: Slacked) {
     let elsewhere = at.api.with_key(&at.api.other_key);
-    let scene = Scene::new(&at, &elsewhere).await;
+    let scene = Voters::new(&at, &elsewhere).await;
     let (mut cells, mut holes) = (0, Vec::new());
     for way in Way::OVER_HTTP {
         for (index, role) in Role::ALL.iter().enumerate() {
@@ -326,10 +326,10 @@ async fn card_of(at: &Slacked, run: &str) -> SlackMessage {
     at.slack.card_showing(run).await
 }
 
-/// Slack answers a press at once, and tells whoever pressed in a whisper why it does not count.
+/// Slack answers a press at once, and tells the user who pressed in a whisper why it does not count.
 async fn no_press_has_a_hole(at: Slacked) {
     let elsewhere = at.api.with_key(&at.api.other_key);
-    let scene = Scene::new(&at, &elsewhere).await;
+    let scene = Voters::new(&at, &elsewhere).await;
     for situation in [Situation::Stranger, Situation::Starter, Situation::Requester, Situation::Again, Situation::Used]
     {
         for (index, role) in Role::ALL.iter().enumerate() {
@@ -357,7 +357,7 @@ async fn no_press_has_a_hole(at: Slacked) {
             }
         }
     }
-    // Somebody who is linked in another tenant only is nobody here.
+    // A Slack user who is linked in another tenant only is not linked here.
     let run = scene.waiting(0, Situation::Stranger).await.unwrap();
     let (seen, whispers) = (card_of(&at, &run).await, at.slack.held().whispered.len());
     at.link_elsewhere("approver-person", "U0ELSEWHERE").await;
@@ -383,7 +383,7 @@ async fn no_press_in_slack_has_a_hole_on_postgres() {
 async fn no_key_decides() {
     let at = Slacked::new().await;
     let elsewhere = at.api.with_key(&at.api.other_key);
-    let scene = Scene::new(&at, &elsewhere).await;
+    let scene = Voters::new(&at, &elsewhere).await;
     let run = scene.waiting(0, Situation::Stranger).await.unwrap();
     let card = card(&at.api, &run).await;
     let approval = card["approval"].as_str().unwrap();

@@ -4,7 +4,7 @@ use axum::body::Body;
 use axum::http::{Request, header};
 use serde_json::{Value, json};
 
-use crate::api::{Answer, Api, completed};
+use crate::harness::{Api, ApiResponse, completed};
 
 const FILE: &str = "name: deploy
 inputs: { service: { type: string, required: true } }
@@ -13,7 +13,7 @@ steps:
   - { id: build, task: ci.build, with: { service: '${{ inputs.service }}' } }
 ";
 
-async fn put(api: &Api, name: &str, source: &str, headers: &[(&str, &str)]) -> Answer {
+async fn put(api: &Api, name: &str, source: &str, headers: &[(&str, &str)]) -> ApiResponse {
     let mut request = Request::put(format!("/api/v1/workflows/{name}"))
         .header(header::HOST, "localhost")
         .header(header::AUTHORIZATION, format!("Bearer {}", api.key))
@@ -24,7 +24,7 @@ async fn put(api: &Api, name: &str, source: &str, headers: &[(&str, &str)]) -> A
     api.ask(request.body(Body::from(json!({ "source": source }).to_string())).unwrap()).await
 }
 
-async fn get_with(api: &Api, path: &str, name: &str, value: &str) -> Answer {
+async fn get_with(api: &Api, path: &str, name: &str, value: &str) -> ApiResponse {
     let request = Request::get(format!("/api/v1{path}"))
         .header(header::HOST, "localhost")
         .header(header::AUTHORIZATION, format!("Bearer {}", api.key))
@@ -32,7 +32,7 @@ async fn get_with(api: &Api, path: &str, name: &str, value: &str) -> Answer {
     api.ask(request.body(Body::empty()).unwrap()).await
 }
 
-fn tag(answer: &Answer) -> String {
+fn tag(answer: &ApiResponse) -> String {
     answer.headers[header::ETAG].to_str().unwrap().to_owned()
 }
 

@@ -9,7 +9,7 @@ use interlock_server::identity::NewKey;
 use interlock_server::matrix::{MATRIX, Thing};
 use serde_json::{Value, json};
 
-use crate::api::{Api, plan, task};
+use crate::harness::{Api, plan, task};
 use crate::isolation::{Things, neighbour, request, told};
 
 const WORKSPACE: &str = "ours";
@@ -148,7 +148,7 @@ async fn a_start_does_nothing_to_another_workspaces_run() {
         assert_eq!(refused.problem(), (409, "RUN_SUBJECT_BUSY"), "{rule}");
         assert!(!refused.body.to_string().contains(&theirs), "{rule}: {}", refused.body);
     }
-    // Waiting for one's turn is no reach; replacing everybody before is.
+    // A run may queue behind those of other workspaces, and replaces only those of its own.
     let queued = confined.post("/runs", body(json!({ "on_conflict": "queue" }))).await.text("run_id");
     let again = api.post("/runs", body(json!({ "on_conflict": "queue" }))).await.text("run_id");
     let replacing = api.post("/runs", body(json!({ "on_conflict": "cancel_previous" }))).await.text("run_id");
@@ -160,7 +160,7 @@ async fn a_start_does_nothing_to_another_workspaces_run() {
     api.end().await;
 }
 
-/// A plan of one's own is a workflow that nobody has applied.
+/// A plan in the request is none of the tenant's applied workflows.
 #[tokio::test(start_paused = true)]
 async fn a_confined_key_starts_the_tenants_workflows_only() {
     let api = Api::new().await;
@@ -170,7 +170,7 @@ async fn a_confined_key_starts_the_tenants_workflows_only() {
     api.end().await;
 }
 
-/// A signal to a run is for that run alone, whoever else waits for the same under its subject.
+/// A signal to a run is for that run alone, even if other runs wait for the same under its subject.
 #[tokio::test(start_paused = true)]
 async fn a_signal_to_a_run_wakes_no_other() {
     let api = Api::new().await;

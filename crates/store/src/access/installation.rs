@@ -6,7 +6,7 @@ use crate::keys::{AddFirstKey, BOOTSTRAPPED, KeyRow};
 use crate::meta::SetOnce;
 use crate::store::Store;
 use crate::tenants::Tenant;
-use crate::write::{Along, Stored};
+use crate::write::{AttachedWrites, Stored};
 
 /// The installation itself: its tenants, its first key, and the values that it keeps once. For callers with charge of the
 /// installation, and for a server that starts.
@@ -49,7 +49,7 @@ impl Installation {
 
     /// Adds a key as the store's first one, with what the audit log tells of it. Answers whether it is.
     pub async fn add_first_key(&self, key: KeyRow, note: Option<AuditNote>) -> Result<bool, SubmitError> {
-        let along = Along { answer: None, notes: note.into_iter().collect() };
+        let along = AttachedWrites { answer: None, notes: note.into_iter().collect() };
         Ok(self.0.write_with(AddFirstKey(key), along).await? == Stored::Stored)
     }
 }

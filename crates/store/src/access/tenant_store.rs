@@ -37,7 +37,7 @@ use crate::tenants::Tenant;
 use crate::worker_identities::WorkerIdentityRow;
 use crate::workers::SessionRow;
 use crate::workflows::{WorkflowRow, WorkflowVersionRow, WorkflowVersionSummary};
-use crate::write::{Along, Done, TenantWrite};
+use crate::write::{AttachedWrites, Done, TenantWrite};
 
 /// One tenant's part of the store. Every read names this tenant, and on PostgreSQL it runs under row security with the
 /// tenant set, so that the database itself hides all other tenants' rows.
@@ -194,7 +194,7 @@ impl TenantStore {
     }
 
     /// The same, with what belongs to it in one commit: see [`Store::write_with`].
-    pub async fn write_with<W: TenantWrite>(&self, write: W, along: Along) -> Result<W::Answer, SubmitError>
+    pub async fn write_with<W: TenantWrite>(&self, write: W, along: AttachedWrites) -> Result<W::Answer, SubmitError>
     where
         W::Answer: Done,
     {

@@ -24,7 +24,8 @@ statements! {
         )
     }
 
-    /// Sorted: the index on states leaves what is open, which is little. Nobody asks when something was due that is decided.
+    /// Sorted: the index on states leaves what is open, which is little. Decided approvals are not listed by when they
+    /// were due.
     APPROVALS_DUE on approvals {
         both: approvals!(
             "a.state = $2 AND ($3 = '' OR r.workflow = $3) AND ($4 = '' OR r.subject = $4) AND ($5 = '' OR r.workspace = $5)

@@ -28,7 +28,7 @@ statements! {
                VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) ON CONFLICT (tenant_id, number) DO NOTHING"
     }
 
-    /// The guard: whoever computed the block from another state finds no row.
+    /// Guard: a block that was computed from another state of the log finds no row.
     AUDIT_LOG_ADVANCE on audit_logs {
         both: "UPDATE audit_logs SET size = $1, last_hash = $2, peaks = $3, checkpoint = $4, feed_cursor = $5, sealed_at = $6
                WHERE tenant_id = $7 AND number = $8 AND size = $9 AND last_hash = $10"

@@ -23,7 +23,7 @@ pub enum AuditAppended {
 }
 
 /// Appends a block to a log, or begins a log with it. Nothing of it happens unless the log stands where the block was
-/// computed from, so whoever repeats it, or does it at the same time elsewhere, changes nothing.
+/// computed from, so a repetition, or the same append by another server, changes nothing.
 #[derive(Debug, Clone)]
 pub struct AppendAudit {
     /// Where the log stands with the block in it.

@@ -7,7 +7,7 @@ use crate::store::Store;
 use crate::value::{Row, Value, args};
 
 impl Store {
-    /// Jobs that nobody is believed to work on, or that this server does.
+    /// Unfinished jobs that this server owns, or that no other server owns now.
     pub async fn open_bulk_jobs(
         &self,
         server: ServerId,

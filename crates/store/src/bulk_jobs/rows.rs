@@ -12,7 +12,7 @@ pub struct BulkJob {
     pub reason: String,
     pub rollback: bool,
     pub person: Option<String>,
-    /// Whoever else has held the key that it was asked for with.
+    /// The other person who has had the key in hand that it was asked for with.
     pub maker: Option<String>,
     /// Fixed when the job is made. Empty where a list leaves them out.
     pub runs: Vec<RunId>,

@@ -7,7 +7,7 @@ statements! {
                ON CONFLICT (tenant_id, job_id) DO NOTHING"
     }
 
-    /// Guard: nobody else is believed to work on it.
+    /// Guard: no other server owns it, or its time as owner has run out.
     BULK_CLAIM on bulk_jobs {
         both: "UPDATE bulk_jobs SET owner = $1, owner_until = $2 WHERE tenant_id = $3 AND job_id = $4
                AND finished_at IS NULL AND (owner IS NULL OR owner = $1 OR owner_until < $5)"

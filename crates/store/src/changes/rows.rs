@@ -9,7 +9,7 @@ use interlock_core::time::Timestamp;
 pub enum ChangeState {
     /// It waits for a second person.
     Requested,
-    /// Somebody has agreed; whoever asked carries it out, once.
+    /// A second admin has agreed; the person who asked carries it out, once.
     Approved,
     Rejected,
     Used,
@@ -49,7 +49,7 @@ pub struct ChangeRow {
     pub request_hash: Hash,
     pub state: ChangeState,
     pub asked_by: String,
-    /// Who asked, and whoever else may be behind the request.
+    /// The person who asked, and others who may be behind the request: none of them may decide on it.
     pub excluded: Vec<String>,
     pub asked_at: Timestamp,
     /// Until when it can be decided on; once it is agreed to, until when it can be carried out.

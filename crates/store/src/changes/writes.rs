@@ -35,7 +35,7 @@ impl Write for AskChange {
     }
 }
 
-/// [`Changed::Done`] once, and [`Changed::Gone`] where somebody was faster or it is over.
+/// [`Changed::Done`] once, and [`Changed::Gone`] where it was decided before or has expired.
 #[derive(Debug, Clone)]
 pub struct DecideChange {
     pub tenant: TenantId,

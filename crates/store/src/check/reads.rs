@@ -67,7 +67,7 @@ static CHECKS: &[(&Stmt, Names, &str)] = &[
     (
         &sql::CHECK_INTENT,
         Names::Receipt,
-        "an effect that must not be repeated was begun, and nobody is at it or in doubt about it",
+        "an effect that must not be repeated was begun, and its run neither performs it nor is in doubt about it",
     ),
     (&sql::CHECK_OPEN_EFFECT, Names::Receipt, "the run has succeeded and this effect of it is open"),
     (&sql::CHECK_MESSAGE, Names::Run, "a message of the run is delivered and dead"),

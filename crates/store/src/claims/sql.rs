@@ -59,8 +59,8 @@ statements! {
                ORDER BY priority DESC, eligible_at, run_id LIMIT $5"
     }
 
-    /// The same without those of some workflows, a JSON list: what their limits hold back stands in nobody's way. The key
-    /// of runs, once per run that is passed over or read.
+    /// The same without those of some workflows, a JSON list: what their limits hold back does not delay the others.
+    /// The key of runs, once per run that is passed over or read.
     READY_RUNS_OTHER on run_live {
         sqlite: "SELECT l.run_id, l.priority, l.eligible_at FROM run_live l
                  WHERE l.queue = ?1 AND l.tenant_id = ?2 AND l.workspace = ?3 AND l.eligible_at <= ?4

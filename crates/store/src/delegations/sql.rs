@@ -1,7 +1,8 @@
 use crate::sql::statements;
 
 statements! {
-    /// Nobody passes on what was lent to them: whoever delegates is nobody's delegate meanwhile, and the other way about.
+    /// A delegated vote is not passed on: in the span of a delegation its delegator is no other person's delegate, and
+    /// its delegate delegates to no other person.
     DELEGATION_ADD on delegations {
         sqlite: "INSERT INTO delegations (tenant_id, delegation_id, delegator, delegate, from_at, until_at, reason,
                  created_at, created_by) SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9
@@ -45,7 +46,7 @@ statements! {
                AND until_at > $3 AND (revoked_at IS NULL OR revoked_at > $3) ORDER BY delegation_id DESC LIMIT $4"
     }
 
-    /// What somebody has lent now, by delegations_delegator.
+    /// The delegations that a person has given and that are in force now, by delegations_delegator.
     DELEGATIONS_BY on delegations {
         both: "SELECT tenant_id, delegation_id, delegator, delegate, from_at, until_at, reason, created_at, created_by,
                revoked_at, revoked_by
@@ -53,7 +54,7 @@ statements! {
                AND revoked_at IS NULL ORDER BY delegation_id"
     }
 
-    /// What was lent to somebody now, by delegations_delegate.
+    /// The delegations that a person has received and that are in force now, by delegations_delegate.
     DELEGATIONS_TO on delegations {
         both: "SELECT tenant_id, delegation_id, delegator, delegate, from_at, until_at, reason, created_at, created_by,
                revoked_at, revoked_by

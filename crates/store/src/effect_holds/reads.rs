@@ -7,7 +7,7 @@ use crate::store::Store;
 use crate::value::{Row, args};
 
 impl Store {
-    /// Who had an effect before the hold of this number, newest first; `None`: whoever had it last, or has it.
+    /// The holders of an effect before the hold of this number, newest first; with `None` from its last or present one.
     pub async fn holds_before(
         &self,
         tenant: TenantId,

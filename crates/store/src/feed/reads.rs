@@ -38,7 +38,7 @@ impl Store {
         Ok(records)
     }
 
-    /// The cursor of the newest sealed event: whoever starts here sees only what is new.
+    /// The cursor of the newest sealed event: a reader that starts here sees only what is new.
     pub async fn last_cursor(&self, tenant: TenantId) -> Result<u64, ReadError> {
         let mut rows = self.rows(&sql::FEED_LAST, args![tenant]).await?;
         Ok(rows.first_mut().map(|row| row.num("cursor_to")).transpose()?.unwrap_or(0))

@@ -6,8 +6,8 @@ statements! {
                lock_expires_at FROM idempotency WHERE tenant_id = $1 AND client = $2 AND key = $3"
     }
 
-    /// Guard: a key is free if it is new, if whoever had it went silent, if it failed and may be tried again, or if
-    /// its record has expired and no run stands for it.
+    /// Guard: a key is free if it is new, if the lock of the request that had it has expired, if it failed and may be
+    /// tried again, or if its record has expired and no run stands for it.
     IDEMPOTENCY_BEGIN on idempotency {
         both: "INSERT INTO idempotency (tenant_id, client, key, source, request_hash, state, created_at, updated_at,
                expires_at, lock_expires_at) VALUES ($1, $2, $3, $4, $5, 'processing', $6, $6, $7, $8)

@@ -45,7 +45,7 @@ impl Write for BeginIdempotency {
     }
 }
 
-/// The request is still being worked on: nobody else begins it until then.
+/// The request is still being worked on: no other request with its key begins until then.
 #[derive(Debug, Clone)]
 pub struct RenewIdempotency {
     pub tenant: TenantId,

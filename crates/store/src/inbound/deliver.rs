@@ -19,7 +19,7 @@ pub enum DeliveryBegun {
     Begun(u32),
     /// It was processed before.
     Finished,
-    /// Somebody else processes it.
+    /// Another request, or another server, is processing it.
     InFlight,
     /// It has failed as often as it may.
     Spent,
@@ -66,7 +66,7 @@ impl Write for BeginDelivery {
     }
 }
 
-/// Takes over a delivery that nobody finished.
+/// Takes over a delivery that was begun and not finished.
 #[derive(Debug, Clone)]
 pub struct RetakeDelivery {
     pub at: DeliveryRef,

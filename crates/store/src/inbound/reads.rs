@@ -31,7 +31,7 @@ impl Store {
         self.found(&sql::DELIVERY_GET, args![at.tenant, at.endpoint, &at.key], |mut row| delivery(&mut row)).await
     }
 
-    /// Deliveries that nobody has finished.
+    /// Deliveries that are due and not finished.
     pub async fn due_deliveries(&self, now: Timestamp, limit: usize) -> Result<Vec<DeliveryRow>, ReadError> {
         self.readable(&sql::DELIVERIES_DUE, limit, |limit| args![now, limit], |mut row| delivery(&mut row)).await
     }

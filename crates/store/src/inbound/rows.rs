@@ -19,12 +19,12 @@ pub struct InboundRow {
     pub secrets: Secrets,
     pub created_at: Timestamp,
     pub created_by: Option<String>,
-    /// Whoever gave it the secret that it has now, where that is not who made it.
+    /// The person who gave it its present secret, where that is not the person who made it.
     pub secret_by: Option<String>,
 }
 
 impl InboundRow {
-    /// Everybody who has held a secret of it, and so could have sent what came.
+    /// All people who have held a secret of it, and so could have sent what came.
     pub fn makers(&self) -> Vec<String> {
         self.created_by
             .iter()
@@ -55,7 +55,7 @@ impl DeliveryRef {
         self.endpoint == NO_ENDPOINT
     }
 
-    /// Whom the key belongs to.
+    /// The client that the idempotency key belongs to.
     pub fn client(&self) -> String {
         self.endpoint.to_string()
     }

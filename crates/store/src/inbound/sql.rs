@@ -31,7 +31,7 @@ statements! {
                WHERE tenant_id = $1 AND name > $2 ORDER BY name LIMIT $3"
     }
 
-    /// inbound_endpoints_by_id: whoever sends to it names no tenant.
+    /// inbound_endpoints_by_id: the sender of a webhook names no tenant.
     INBOUND_GET on inbound_endpoints {
         both: "SELECT tenant_id, endpoint_id, name, source, header, secondary, paused, secret, previous_secret,
                previous_until, created_at, created_by, secret_by FROM inbound_endpoints WHERE endpoint_id = $1"
@@ -54,7 +54,7 @@ statements! {
                WHERE tenant_id = $1 AND client = $2 AND key = $3"
     }
 
-    /// Guard: nobody else was faster.
+    /// Guard: no other server has retaken it meanwhile.
     DELIVERY_RETAKE on idempotency {
         both: "UPDATE idempotency SET state = 'processing', attempts = $1, updated_at = $2, lock_expires_at = $3,
                error = NULL WHERE tenant_id = $4 AND client = $5 AND key = $6 AND attempts = $7"

@@ -11,7 +11,7 @@ pub struct KeyRow {
     pub lookup: String,
     pub hash: Hash,
     pub name: String,
-    /// Whom idempotency keys belong to; a rotated key keeps it.
+    /// The client that idempotency keys of its requests belong to; a rotated key keeps it.
     pub client: String,
     /// The person who answers for it.
     pub owner: Option<String>,

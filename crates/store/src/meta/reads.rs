@@ -16,7 +16,7 @@ impl Store {
         Ok(rows.first_mut().map(|row| row.text("value")).transpose()?)
     }
 
-    /// The database's clock, where it has one of its own: SQLite runs on ours.
+    /// The database's clock, where it has one of its own: SQLite runs on this server's.
     pub async fn server_time(&self) -> Result<Option<Timestamp>, ReadError> {
         if matches!(self.inner.reads, Reads::Sqlite(_)) {
             return Ok(None);

@@ -1,7 +1,7 @@
 use crate::sql::statements;
 
 statements! {
-    /// The first eight digits of a segment's name are its timeline. Everybody may ask for both.
+    /// The first eight digits of a segment's name are its timeline. Every role may ask for both.
     TIMELINE on meta {
         sqlite: "",
         postgres: "SELECT substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) AS timeline,
@@ -44,7 +44,7 @@ statements! {
                ON CONFLICT (lane_id) DO UPDATE SET seen_at = excluded.seen_at"
     }
 
-    // What decides whether a commit survives a crash of the machine. SQLite's are set by every connection of ours.
+    // What decides whether a commit survives a crash of the machine. SQLite's are set by the store on every connection.
     DURABILITY on pg_settings {
         sqlite: "",
         postgres: "SELECT name, setting FROM pg_settings WHERE name IN ('fsync', 'full_page_writes') ORDER BY name"
@@ -71,7 +71,7 @@ statements! {
         both: "SELECT count(*), count(session_id) FROM run_live"
     }
 
-    /// Looks at every live run: for whoever watches the server, now and then.
+    /// Looks at every live run: for metrics, now and then.
     LIVE_BY_STATE on run_live {
         both: "SELECT state, count(*) AS runs FROM run_live GROUP BY state ORDER BY state"
     }

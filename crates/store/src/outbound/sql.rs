@@ -18,7 +18,7 @@ statements! {
         both: "DELETE FROM outbound_endpoints WHERE tenant_id = $1 AND endpoint_id = $2"
     }
 
-    /// What was meant for an endpoint that is gone goes nowhere.
+    /// Messages to a removed endpoint become dead letters.
     OUTBOUND_MESSAGES_END on outbox {
         both: "UPDATE outbox SET dead_at = $1, last_error = 'the endpoint was removed'
                WHERE tenant_id = $2 AND destination = $3 AND delivered_at IS NULL AND dead_at IS NULL"
@@ -50,7 +50,7 @@ statements! {
                WHERE state = 'enabled'"
     }
 
-    /// Guard: nobody else has published from here.
+    /// Guard: no other server has published from here.
     OUTBOUND_FEED on outbound_endpoints {
         both: "UPDATE outbound_endpoints SET fed_to = $1, fed_at = $2
                WHERE tenant_id = $3 AND endpoint_id = $4 AND fed_to = $5 AND state = 'enabled'"

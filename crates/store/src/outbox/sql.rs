@@ -60,7 +60,7 @@ statements! {
         both: "SELECT next_at FROM outbox WHERE delivered_at IS NULL AND dead_at IS NULL ORDER BY next_at LIMIT 1"
     }
 
-    /// Guard: it is due, and nobody has it.
+    /// Guard: it is due, and no other server has taken it.
     OUTBOX_TAKE on outbox {
         both: "UPDATE outbox SET next_at = $1 WHERE tenant_id = $2 AND outbox_id = $3 AND attempts = $4 AND next_at <= $5
                AND delivered_at IS NULL AND dead_at IS NULL"

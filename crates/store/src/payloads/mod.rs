@@ -1,5 +1,5 @@
-//! Who refers to which payload beside the database. The objects themselves are the engine's affair; what stands here
-//! says when one may go, so that nobody is left with a reference to nothing.
+//! Which run or signal refers to which payload beside the database. The engine keeps the objects themselves; these rows
+//! say when one may go, so that no run or signal is left with a reference to a removed object.
 
 mod reads;
 mod rows;

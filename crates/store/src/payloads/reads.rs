@@ -21,7 +21,7 @@ impl Store {
         Ok(rows.first_mut().map(|row| row.num("bytes")).transpose()?)
     }
 
-    /// Whether anybody refers to a payload that is not being removed.
+    /// Whether a run or a signal refers to a payload that is not being removed.
     pub async fn payload_is_needed(&self, tenant: TenantId, sha256: Hash) -> Result<bool, ReadError> {
         Ok(!self.rows(&sql::PAYLOAD_NEEDED, args![tenant, sha256]).await?.is_empty())
     }
@@ -51,7 +51,7 @@ impl Store {
                 let holder = match row.int("holder")? {
                     1 => PayloadHolder::Run(owner),
                     2 => PayloadHolder::Signal(SignalId(owner.0)),
-                    _ => PayloadHolder::Nobody,
+                    _ => PayloadHolder::NoOwner,
                 };
                 Ok(PayloadRecord { row: PayloadRow { tenant, owner: owner.into(), sha256 }, bytes, holder, sweeping })
             })

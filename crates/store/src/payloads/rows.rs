@@ -43,13 +43,13 @@ pub struct PayloadRow {
     pub sha256: Hash,
 }
 
-/// Who is behind a reference.
+/// The owner of a reference, as it is found now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PayloadHolder {
     Run(RunId),
     Signal(SignalId),
     /// The owner is gone, or is not committed yet.
-    Nobody,
+    NoOwner,
 }
 
 impl std::fmt::Display for PayloadHolder {
@@ -57,7 +57,7 @@ impl std::fmt::Display for PayloadHolder {
         match self {
             Self::Run(run) => run.fmt(f),
             Self::Signal(signal) => signal.fmt(f),
-            Self::Nobody => f.write_str("nobody"),
+            Self::NoOwner => f.write_str("no owner"),
         }
     }
 }

@@ -15,8 +15,8 @@ statements! {
         both: "SELECT bytes FROM payloads WHERE tenant_id = $1 AND owner = $2 AND sha256 = $3"
     }
 
-    /// All of them by object, page by page, each with what its owner is: 1 a run, 2 a signal, 0 nobody (any more). Owners are
-    /// looked up one by one: an EXISTS may be answered by reading all runs.
+    /// All of them by object, page by page, each with what its owner is: 1 a run, 2 a signal, 0 not there (any more).
+    /// Owners are looked up one by one: an EXISTS may be answered by reading all runs.
     PAYLOADS_AFTER on payloads {
         both: "SELECT p.tenant_id, p.sha256, p.owner, p.bytes, p.sweeping, CASE
                WHEN (SELECT 1 FROM runs r WHERE r.tenant_id = p.tenant_id AND r.run_id = p.owner) = 1 THEN 1
@@ -27,7 +27,7 @@ statements! {
                ORDER BY p.tenant_id, p.sha256, p.owner LIMIT $4"
     }
 
-    /// Reads all of them, for whoever is about to do so anyway.
+    /// Reads all of them: only for callers that are about to do so anyway.
     PAYLOADS_TOTAL on payloads {
         both: "SELECT count(*), CAST(coalesce(sum(bytes), 0) AS BIGINT) FROM payloads"
     }

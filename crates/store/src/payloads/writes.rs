@@ -20,9 +20,9 @@ pub enum PayloadKept {
 /// What became of a reference whose owner is gone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PayloadReleased {
-    /// Others refer to the object.
+    /// Other owners refer to the object.
     Shared,
-    /// Nobody does: it is to be removed, and forgotten.
+    /// No other owner does: it is to be removed, and forgotten.
     Last,
     /// It was kept again.
     KeptAgain,

@@ -1,4 +1,4 @@
-//! People: accounts, their visits with a browser, invites, and wrong passwords.
+//! People: accounts, their browser sessions, invites, and failed logins.
 
 mod reads;
 mod rows;

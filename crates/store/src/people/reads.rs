@@ -16,7 +16,7 @@ impl Store {
         self.found(&sql::USER_NAMED, args![tenant, name], user).await
     }
 
-    /// Somebody whose name differs by capital letters at most.
+    /// The user whose name differs from this one by capital letters at most.
     pub async fn user_alike(&self, tenant: TenantId, name: &str) -> Result<Option<UserRow>, ReadError> {
         self.found(&sql::USER_ALIKE, args![tenant, name], user).await
     }

@@ -23,7 +23,7 @@ pub struct UserRow {
     pub created_by: Option<String>,
     pub disabled_at: Option<Timestamp>,
     pub last_login_at: Option<Timestamp>,
-    /// When somebody else last changed what the account may do or how its person gets in, and who that was.
+    /// When another person last changed what the account may do or how its person gets in, and who that was.
     pub access_changed_at: Option<Timestamp>,
     pub access_changed_by: Option<String>,
 }
@@ -39,7 +39,7 @@ pub struct UserSessionRow {
     pub last_used_at: Timestamp,
 }
 
-/// A link by which somebody sets a password, once.
+/// A link by which a person sets a password, once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct InviteRow {
     pub tenant: TenantId,

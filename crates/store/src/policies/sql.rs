@@ -20,7 +20,7 @@ statements! {
                VALUES ($1, $2, $3, $4, $5, $6, $7)"
     }
 
-    /// Guard: nobody else has changed it since it was looked at, and what is put in force is there.
+    /// Guard: the policy has not been changed since it was read, and the version that is put in force exists.
     POLICY_SET on policies {
         both: "UPDATE policies SET active_version = $1, shadow_version = $2, revision = revision + 1, updated_at = $3,
                updated_by = $4 WHERE tenant_id = $5 AND revision = $6

@@ -35,7 +35,8 @@ impl Write for PutPolicyBundle {
     }
 }
 
-/// Puts versions in force, or beside. [`Changed::Gone`] if somebody else was faster, or there is no such version.
+/// Puts versions in force, or beside. [`Changed::Gone`] if the policy was changed meanwhile, or there is no such
+/// version.
 #[derive(Debug, Clone)]
 pub struct SetPolicy {
     pub tenant: TenantId,

@@ -14,7 +14,7 @@ use tokio_postgres::types::ToSql;
 use super::connect::PgDb;
 use crate::error::DbError;
 use crate::plans::plan_used_at;
-use crate::sql::live::{LiveList, Written, live_row, says};
+use crate::sql::live::{LiveList, LiveRowWrite, live_row, says};
 use crate::sql::{Stmt, hot};
 use crate::submit::Prepared;
 
@@ -24,9 +24,9 @@ pub(crate) struct Bulk<'a> {
     /// Those whose plan has to be written or marked as used: one for each plan, by the plan's key.
     plans: BTreeMap<(TenantId, [u8; 32]), (&'a Prepared, Timestamp)>,
     runs: Vec<&'a Prepared>,
-    inserts: Vec<Written<'a>>,
-    puts: Vec<Written<'a>>,
-    advances: Vec<Written<'a>>,
+    inserts: Vec<LiveRowWrite<'a>>,
+    puts: Vec<LiveRowWrite<'a>>,
+    advances: Vec<LiveRowWrite<'a>>,
     deletes: Vec<&'a Prepared>,
     ends: Vec<&'a Prepared>,
     /// All of them.
@@ -57,9 +57,9 @@ impl<'a> Bulk<'a> {
                 }
             }
             match (&change.live, change.expected) {
-                (LiveChange::Put(row) | LiveChange::Advance(row), None) => bulk.inserts.push(Written { set, row }),
-                (LiveChange::Put(row), Some(_)) => bulk.puts.push(Written { set, row }),
-                (LiveChange::Advance(row), Some(_)) => bulk.advances.push(Written { set, row }),
+                (LiveChange::Put(row) | LiveChange::Advance(row), None) => bulk.inserts.push(LiveRowWrite { set, row }),
+                (LiveChange::Put(row), Some(_)) => bulk.puts.push(LiveRowWrite { set, row }),
+                (LiveChange::Advance(row), Some(_)) => bulk.advances.push(LiveRowWrite { set, row }),
                 (LiveChange::Gone, Some(_)) => bulk.deletes.push(set),
                 (LiveChange::Gone, None) => {}
             }
@@ -214,23 +214,23 @@ macro_rules! columns_of {
     };
 }
 
-fn live_columns<'a>(rows: &[Written<'a>], mut columns: Vec<Column<'a>>, list: LiveList) -> Vec<Column<'a>> {
+fn live_columns<'a>(rows: &[LiveRowWrite<'a>], mut columns: Vec<Column<'a>>, list: LiveList) -> Vec<Column<'a>> {
     live_row!(columns_of!(rows, columns, list));
     columns
 }
 
-fn key_columns<'a>(rows: &[Written<'a>]) -> Vec<Column<'a>> {
+fn key_columns<'a>(rows: &[LiveRowWrite<'a>]) -> Vec<Column<'a>> {
     vec![
         column(rows, |w| w.set.change.tenant.as_bytes().as_slice()),
         column(rows, |w| w.set.change.run.as_bytes().as_slice()),
     ]
 }
 
-fn insert_columns<'a>(rows: &[Written<'a>]) -> Vec<Column<'a>> {
+fn insert_columns<'a>(rows: &[LiveRowWrite<'a>]) -> Vec<Column<'a>> {
     live_columns(rows, key_columns(rows), LiveList::All)
 }
 
-fn update_columns<'a>(rows: &[Written<'a>], list: LiveList) -> Vec<Column<'a>> {
+fn update_columns<'a>(rows: &[LiveRowWrite<'a>], list: LiveList) -> Vec<Column<'a>> {
     let mut columns = key_columns(rows);
     columns.push(column(rows, |w| w.set.change.expected.unwrap_or(0) as i64));
     live_columns(rows, columns, list)

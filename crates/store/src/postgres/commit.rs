@@ -42,7 +42,7 @@ pub(crate) struct PgCommitter {
 }
 
 /// What one try of a group came to.
-enum Tried {
+enum GroupTry {
     Committed(Vec<Outcome>),
     /// An earlier try of this group number was committed after all.
     CommittedBefore,
@@ -147,31 +147,31 @@ impl Committer for PgCommitter {
                 let _ = db.batch("ROLLBACK").await;
             }
             match tried {
-                Ok(Tried::Committed(outcomes)) => {
+                Ok(GroupTry::Committed(outcomes)) => {
                     self.pending = None;
                     self.last = Some(group.no);
                     self.remember(group, &outcomes);
                     return Ok(outcomes);
                 }
-                Ok(Tried::CommittedBefore) if again => {
+                Ok(GroupTry::CommittedBefore) if again => {
                     let pending = self.pending.take().filter(|(no, _)| *no == group.no);
                     let (_, outcomes) =
                         pending.ok_or_else(|| DbError::Other(format!("group {} was not written by us", group.no)))?;
                     self.last = Some(group.no);
                     return Ok(outcomes);
                 }
-                Ok(Tried::CommittedBefore) => {
+                Ok(GroupTry::CommittedBefore) => {
                     return Err(DbError::Other(format!("group {} exists already", group.no)));
                 }
-                Ok(Tried::Refused(refused)) => {
+                Ok(GroupTry::Refused(refused)) => {
                     is_new = true;
                     decided.extend(refused);
                 }
-                Ok(Tried::Mismatch) => {
+                Ok(GroupTry::Mismatch) => {
                     is_new = true;
                     self.find_refused(group, &mut decided).await?;
                 }
-                Ok(Tried::Locked) => {
+                Ok(GroupTry::Locked) => {
                     is_new = true;
                     self.find_locked(group, &mut decided).await?;
                 }
@@ -228,7 +228,7 @@ impl PgCommitter {
     }
 
     /// One transaction with everything that is not decided yet.
-    async fn attempt(&mut self, group: &Group, decided: &HashMap<usize, Outcome>) -> Result<Tried, DbError> {
+    async fn attempt(&mut self, group: &Group, decided: &HashMap<usize, Outcome>) -> Result<GroupTry, DbError> {
         let db = self.db.as_ref().ok_or_else(|| DbError::Lost("no connection".into()))?;
         let sets = undecided(group, decided);
         let mut entries = Vec::with_capacity(sets.len() * 36);
@@ -256,7 +256,7 @@ impl PgCommitter {
         match inserted {
             Err(DbError::Unique(_)) => {
                 db.batch("ROLLBACK").await?;
-                return Ok(Tried::CommittedBefore);
+                return Ok(GroupTry::CommittedBefore);
             }
             other => other?,
         };
@@ -271,18 +271,18 @@ impl PgCommitter {
         let (mut usage, fits) = match written {
             Err(DbError::Locked(_)) => {
                 db.batch("ROLLBACK").await?;
-                return Ok(Tried::Locked);
+                return Ok(GroupTry::Locked);
             }
             other => other?,
         };
         if !fits {
             db.batch("ROLLBACK").await?;
-            return Ok(Tried::Mismatch);
+            return Ok(GroupTry::Mismatch);
         }
         let refused = usage.admit(&sets);
         if !refused.is_empty() {
             db.batch("ROLLBACK").await?;
-            return Ok(Tried::Refused(refused));
+            return Ok(GroupTry::Refused(refused));
         }
         let mut outcomes: Vec<Outcome> = Vec::with_capacity(group.items.len());
         for (index, item) in group.items.iter().enumerate() {
@@ -300,7 +300,7 @@ impl PgCommitter {
         }
         committed?;
         self.announcer.committed();
-        Ok(Tried::Committed(outcomes))
+        Ok(GroupTry::Committed(outcomes))
     }
 
     /// Asks every set that is left which of its guards refuses it; answers how many are refused.

@@ -56,7 +56,7 @@ pub(crate) enum Role {
     Reader,
 }
 
-/// Connects. Notifications, if anybody wants them, go to `notices` as they come.
+/// Connects. Notifications go to `notices` as they come, where it is given.
 pub(crate) async fn connect(
     target: &Target,
     role: Role,
@@ -97,6 +97,10 @@ fn with_planted_bug(sql: &'static str) -> Cow<'static, str> {
         Cow::Owned(format!("{sql} ON CONFLICT DO NOTHING"))
     } else if is_planted(Bug::SealedByInstant) {
         Cow::Owned(sql.replace("g.age DESC, ", ""))
+    } else if is_planted(Bug::ReceiptNotGuarded)
+        && let Some((put, _)) = sql.split_once(" AND CASE WHEN excluded.state = 'intent'")
+    {
+        Cow::Borrowed(put)
     } else {
         Cow::Borrowed(sql)
     }

@@ -20,11 +20,11 @@ pub(crate) async fn refusals(db: &PgDb, sets: &[(usize, &Prepared)]) -> Result<H
         let change = &set.change;
         let stmt = if change.expected.is_some() { &hot::INSPECT_VERSION } else { &hot::INSPECT_RUN };
         questions.push((stmt, args![change.tenant, change.run]));
-        asked.push((*index, Asked::Run(change.expected)));
+        asked.push((*index, GuardQuestion::Run(change.expected)));
         for write in &set.side {
             if let Some(question) = question(write) {
                 questions.push(question);
-                asked.push((*index, Asked::Side(write)));
+                asked.push((*index, GuardQuestion::Side(write)));
             }
         }
     }
@@ -37,7 +37,8 @@ pub(crate) async fn refusals(db: &PgDb, sets: &[(usize, &Prepared)]) -> Result<H
     Ok(refused)
 }
 
-enum Asked<'a> {
+/// What a question is about: the run's version, or a write with a guard.
+enum GuardQuestion<'a> {
     Run(Option<u64>),
     Side(&'a SideStmt),
 }
@@ -59,7 +60,7 @@ fn question(write: &SideStmt) -> Option<(&'static Stmt, Vec<Value>)> {
     }
 }
 
-impl Asked<'_> {
+impl GuardQuestion<'_> {
     fn refusal(&self, row: Option<Row>) -> Result<Option<Refusal>, DbError> {
         Ok(match (self, row) {
             (Self::Run(None), Some(_)) => Some(Refusal::RunExists),

@@ -18,14 +18,14 @@ use crate::value::{Row, Value, args};
 
 type WorkflowKey = (TenantId, String);
 
-/// Whom the sets of a group ask for a place.
+/// The tenants and workflows whose limits the sets of a group count against.
 pub(super) struct Limited {
     tenants: BTreeSet<TenantId>,
     /// Workflows with limits, and whether their claims have to be counted.
     workflows: BTreeMap<WorkflowKey, bool>,
 }
 
-/// Where they stand inside the transaction.
+/// Their usage inside the transaction.
 pub(super) struct Standings {
     tenants: HashMap<TenantId, TenantStanding>,
     workflows: HashMap<WorkflowKey, WorkflowStanding>,

@@ -28,7 +28,7 @@ impl Announcer {
     }
 }
 
-/// Announces until nobody holds the announcer.
+/// Announces until the last announcer is dropped.
 pub(crate) fn announcer(target: Target, server: ServerId) -> Announcer {
     let (sender, mut commits) = mpsc::channel(1);
     tokio::spawn(async move {
@@ -59,7 +59,7 @@ async fn announce(db: &mut Option<PgDb>, target: &Target, server: ServerId) -> R
     Ok(())
 }
 
-/// Listens until nobody holds the receiver.
+/// Listens until the last receiver is dropped.
 pub(crate) fn listen(target: Target, server: ServerId) -> watch::Receiver<u64> {
     let (wake, wakes) = watch::channel(0);
     tokio::spawn(async move {
@@ -68,7 +68,7 @@ pub(crate) fn listen(target: Target, server: ServerId) -> watch::Receiver<u64> {
             let (notices, mut payloads) = mpsc::unbounded_channel();
             match connect(&target, Role::Reader, Some(notices)).await {
                 Ok(db) if db.batch(&format!("LISTEN {CHANNEL}")).await.is_ok() => {
-                    // What was committed while nobody listened is unknown: look.
+                    // What was committed before this connection listened is unknown, so the store is read once.
                     wake.send_modify(|count| *count += 1);
                     if std::mem::take(&mut told) {
                         tracing::info!("other servers are heard again");

@@ -1,5 +1,6 @@
 //! Which items of a group another transaction's locks keep from being committed. Asked after the group waited for a lock
-//! for as long as it may, and before sets that were put back are tried again; nobody waits for an answer.
+//! for as long as it may, and before sets that were put back are tried again; the questions wait for a lock briefly or
+//! not at all.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::time::Duration;

@@ -22,7 +22,7 @@ use crate::options::Options;
 use connect::{Role, Target, connect};
 
 /// What opening gives to the store.
-pub(crate) struct Opened {
+pub(crate) struct PostgresParts {
     pub reads: reads::PgReads,
     pub scoped_reads: row_security::ScopedReads,
     pub committers: Vec<commit::PgCommitter>,
@@ -32,7 +32,7 @@ pub(crate) struct Opened {
 /// The key of the advisory lock that servers starting at the same moment take while they migrate.
 const MIGRATION_LOCK: i64 = 0x0049_4e54_4552_4c4b;
 
-pub(crate) async fn open(address: &str, options: &Options) -> Result<Opened, OpenError> {
+pub(crate) async fn open(address: &str, options: &Options) -> Result<PostgresParts, OpenError> {
     let target = Target::parse(address)?;
     let unreachable = |error: DbError| OpenError::Connect { what: error.to_string() };
     let db = connect(&target, Role::Reader, None).await.map_err(unreachable)?;
@@ -49,8 +49,9 @@ pub(crate) async fn open(address: &str, options: &Options) -> Result<Opened, Ope
         }
     }
     let mut lanes = Vec::new();
-    // Four more than asked for: sealing and sweeping have a lane of their own, and do not hold up anybody's commit; those
-    // who write little have one where nobody's large groups hold up theirs; and so have worker sessions, and output.
+    // Four more than asked for: sealing and sweeping have a lane of their own, and hold up no other commit; quiet
+    // tenants have one, the priority lane, where no large group holds up their commits; and so have worker sessions,
+    // and output.
     for _ in 0..options.lanes.max(1) + 4 {
         lanes.push(crate::store::prepare(&db, options.server).await?);
     }
@@ -70,5 +71,5 @@ pub(crate) async fn open(address: &str, options: &Options) -> Result<Opened, Ope
     let wakes = listen::listen(target.clone(), options.server);
     let scoped_reads = row_security::ScopedReads::new(target.clone(), options.readers, options.read_timeout);
     let reads = reads::PgReads::new(target, options.readers, options.read_timeout);
-    Ok(Opened { reads, scoped_reads, committers, wakes })
+    Ok(PostgresParts { reads, scoped_reads, committers, wakes })
 }

@@ -72,7 +72,7 @@ pub(crate) async fn enable(db: &PgDb) -> Result<(), DbError> {
     db.batch(ENABLE).await
 }
 
-/// Whether reads can run behind it. Asked when the store is opened, so that nobody learns it from a request.
+/// Whether reads can run behind it. Asked when the store is opened, so that it fails then and not at a request.
 pub(crate) async fn check(db: &PgDb, target: &Target) -> Result<(), OpenError> {
     if target.row_security_optional {
         return Ok(());
@@ -112,7 +112,8 @@ impl ScopedReads {
                 None => self.connect().await?,
             };
             let db = slot.insert(db);
-            // Not in one go with the queries: until this is answered, the session is set to whoever came before.
+            // Not in one go with the queries: until this is answered, the session is set to the tenant of the read
+            // before.
             let hex: String = tenant.0.simple().to_string();
             db.query(&meta::sql::SET_TENANT, args![hex]).await?;
             db.query_many(queries).await

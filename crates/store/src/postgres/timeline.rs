@@ -24,12 +24,12 @@ const REPLICATED: &str = " replicated";
 
 /// Whether the timeline is not the one that is noted.
 pub(super) async fn differs(db: &PgDb) -> Result<bool, DbError> {
-    Ok(look(db).await?.is_some_and(|Seen { found, noted }| noted.as_ref() != Some(&found)))
+    Ok(look(db).await?.is_some_and(|TimelineReading { found, noted }| noted.as_ref() != Some(&found)))
 }
 
 /// Raises the epoch if the timeline is another one than noted, and notes it. Answers with the raised epoch.
 pub(super) async fn check(db: &PgDb) -> Result<Option<u64>, DbError> {
-    let Some(Seen { found, noted }) = look(db).await? else { return Ok(None) };
+    let Some(TimelineReading { found, noted }) = look(db).await? else { return Ok(None) };
     if noted.as_ref() == Some(&found) {
         return Ok(None);
     }
@@ -70,14 +70,14 @@ pub(super) async fn raise_once(db: &PgDb, had: u64) -> Result<u64, DbError> {
 }
 
 /// A timeline and how commits on it are kept, and what was noted last.
-struct Seen {
+struct TimelineReading {
     found: String,
     noted: Option<String>,
 }
 
 /// Nothing where this database does not tell. Taken from the log that is being written: what the control file says is as
 /// old as the last checkpoint. One question, because it is asked on every new connection of a committer.
-async fn look(db: &PgDb) -> Result<Option<Seen>, DbError> {
+async fn look(db: &PgDb) -> Result<Option<TimelineReading>, DbError> {
     let mut rows = match db.query(&sql::TIMELINE, vec![]).await {
         Err(DbError::Other(error)) => {
             // Once: it is asked on every new connection, and the answer stays what it is.
@@ -95,5 +95,5 @@ async fn look(db: &PgDb) -> Result<Option<Seen>, DbError> {
     let Some(row) = rows.first_mut() else { return Ok(None) };
     let (timeline, standbys, noted) = (row.text("timeline")?, row.text("standbys")?, row.opt_text("noted")?);
     let found = if standbys.is_empty() { timeline } else { timeline + REPLICATED };
-    Ok(Some(Seen { found, noted }))
+    Ok(Some(TimelineReading { found, noted }))
 }

@@ -22,15 +22,15 @@ use crate::error::OpenError;
 
 /// What is asked of the server's certificate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Ask {
+enum CertificateCheck {
     Nothing,
     Authority,
     AuthorityAndName,
 }
 
-/// The parameters of an address that are ours and not the driver's: about TLS, and about row security.
+/// The parameters of an address that this module reads instead of the driver: about TLS, and about row security.
 #[derive(Debug, Default, PartialEq, Eq)]
-struct Wanted {
+struct AddressParameters {
     mode: Option<String>,
     roots: Option<String>,
     cert: Option<String>,
@@ -51,19 +51,19 @@ pub(super) fn configure(address: &str) -> Result<Configured, OpenError> {
     let (rest, wanted) = split(address);
     let mut config = Config::from_str(&rest).map_err(|error| OpenError::Connect { what: error.to_string() })?;
     let (mode, mut ask) = match wanted.mode.as_deref() {
-        Some("disable") => (SslMode::Disable, Ask::Nothing),
-        None | Some("allow" | "prefer") => (SslMode::Prefer, Ask::Nothing),
-        Some("require") => (SslMode::Require, Ask::Nothing),
-        Some("verify-ca") => (SslMode::Require, Ask::Authority),
-        Some("verify-full") => (SslMode::Require, Ask::AuthorityAndName),
+        Some("disable") => (SslMode::Disable, CertificateCheck::Nothing),
+        None | Some("allow" | "prefer") => (SslMode::Prefer, CertificateCheck::Nothing),
+        Some("require") => (SslMode::Require, CertificateCheck::Nothing),
+        Some("verify-ca") => (SslMode::Require, CertificateCheck::Authority),
+        Some("verify-full") => (SslMode::Require, CertificateCheck::AuthorityAndName),
         Some(other) => {
             return Err(OpenError::Tls {
                 what: format!("`sslmode={other}` is not known; use disable, prefer, require, verify-ca or verify-full"),
             });
         }
     };
-    if ask == Ask::Nothing && mode == SslMode::Require && wanted.roots.is_some() {
-        ask = Ask::Authority;
+    if ask == CertificateCheck::Nothing && mode == SslMode::Require && wanted.roots.is_some() {
+        ask = CertificateCheck::Authority;
     }
     config.ssl_mode(mode);
     let row_security_optional = match wanted.row_security.as_deref() {
@@ -77,9 +77,9 @@ pub(super) fn configure(address: &str) -> Result<Configured, OpenError> {
     Ok(Configured { config, tls: MakeRustlsConnect::new(client(ask, &wanted)?), row_security_optional })
 }
 
-/// Takes our parameters out of an address: the driver does not know all of them.
-fn split(address: &str) -> (String, Wanted) {
-    let mut wanted = Wanted::default();
+/// Takes these parameters out of an address: the driver does not know all of them.
+fn split(address: &str) -> (String, AddressParameters) {
+    let mut wanted = AddressParameters::default();
     let Some((base, query)) = address.split_once('?') else { return (address.to_owned(), wanted) };
     let mut kept = Vec::new();
     for pair in query.split('&') {
@@ -114,7 +114,7 @@ fn decoded(value: &str) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-fn client(ask: Ask, wanted: &Wanted) -> Result<ClientConfig, OpenError> {
+fn client(ask: CertificateCheck, wanted: &AddressParameters) -> Result<ClientConfig, OpenError> {
     let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
     let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
         .with_safe_default_protocol_versions()
@@ -134,13 +134,13 @@ fn client(ask: Ask, wanted: &Wanted) -> Result<ClientConfig, OpenError> {
     }
 }
 
-/// Who is trusted; nobody is asked where nothing is to be verified.
+/// The authorities that are trusted; none are loaded where nothing is to be verified.
 fn inner(
-    ask: Ask,
-    wanted: &Wanted,
+    ask: CertificateCheck,
+    wanted: &AddressParameters,
     provider: Arc<CryptoProvider>,
 ) -> Result<Option<Arc<WebPkiServerVerifier>>, OpenError> {
-    if ask == Ask::Nothing {
+    if ask == CertificateCheck::Nothing {
         return Ok(None);
     }
     let mut roots = RootCertStore::empty();
@@ -179,10 +179,11 @@ const fn tls(what: String) -> OpenError {
 }
 
 /// Asks of a certificate what the mode says. The handshake's signature is checked whatever it says, unless nothing is asked
-/// and the certificate cannot be read, as one of X.509 version 1: a signature by nobody in particular says nothing.
+/// and the certificate cannot be read, as one of X.509 version 1: where the certificate is not verified, its signature
+/// proves nothing.
 #[derive(Debug)]
 struct Verifier {
-    ask: Ask,
+    ask: CertificateCheck,
     provider: Arc<CryptoProvider>,
     inner: Option<Arc<WebPkiServerVerifier>>,
 }
@@ -194,7 +195,7 @@ impl Verifier {
     ) -> Result<HandshakeSignatureValid, Error> {
         match verified {
             Err(Error::InvalidCertificate(why))
-                if self.ask == Ask::Nothing && !matches!(why, CertificateError::BadSignature) =>
+                if self.ask == CertificateCheck::Nothing && !matches!(why, CertificateError::BadSignature) =>
             {
                 Ok(HandshakeSignatureValid::assertion())
             }
@@ -217,7 +218,7 @@ impl ServerCertVerifier for Verifier {
             // The name is looked at last, after the chain was found to be good.
             Err(Error::InvalidCertificate(
                 CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
-            )) if self.ask == Ask::Authority => Ok(ServerCertVerified::assertion()),
+            )) if self.ask == CertificateCheck::Authority => Ok(ServerCertVerified::assertion()),
             verified => verified,
         }
     }
@@ -278,14 +279,14 @@ mod tests {
         rustls::sign::CertifiedKey::new(certificates, key)
     }
 
-    fn handshake(ask: Ask, key: rustls::sign::CertifiedKey) -> Result<(), Error> {
+    fn handshake(ask: CertificateCheck, key: rustls::sign::CertifiedKey) -> Result<(), Error> {
         let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
         let server = rustls::ServerConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()
             .unwrap()
             .with_no_client_auth()
             .with_cert_resolver(Arc::new(Fixed(Arc::new(key))));
-        let client = client(ask, &Wanted::default()).unwrap();
+        let client = client(ask, &AddressParameters::default()).unwrap();
         let name = ServerName::try_from("localhost").unwrap();
         let mut client = rustls::ClientConnection::new(Arc::new(client), name).unwrap();
         let mut server = rustls::ServerConnection::new(Arc::new(server)).unwrap();
@@ -305,8 +306,8 @@ mod tests {
     #[test]
     fn an_old_certificate_will_do_where_none_is_asked_for() {
         let key = version_1();
-        handshake(Ask::Nothing, key.clone()).unwrap();
-        for ask in [Ask::Authority, Ask::AuthorityAndName] {
+        handshake(CertificateCheck::Nothing, key.clone()).unwrap();
+        for ask in [CertificateCheck::Authority, CertificateCheck::AuthorityAndName] {
             assert!(handshake(ask, key.clone()).is_err(), "{ask:?}");
         }
     }

@@ -4,8 +4,8 @@ statements! {
     // Sweeping: bounded batches, oldest first.
 
     /// Ids begin with the instant of the start and a run finishes after it, so only old ids are looked at.
-    /// Runs that continue one another go together, once the last of them is due: whoever resumes the last one must find
-    /// the receipts of all. runs_by_root.
+    /// Runs that continue one another go together, once the last of them is due: a resume of the last one must find the
+    /// receipts of all. runs_by_root.
     SWEEP_RUNS on runs {
         both: "SELECT r.run_id FROM runs r WHERE r.tenant_id = $1 AND r.run_id < $2 AND r.finished_at < $3
                AND NOT EXISTS (SELECT 1 FROM runs y WHERE y.tenant_id = r.tenant_id
@@ -90,7 +90,7 @@ statements! {
 
     // Lanes of servers that are gone.
 
-    /// Those that nobody has looked at yet: their time begins now.
+    /// Those that no sweep has looked at yet: their time begins now.
     LANES_FIRST_SEEN on lanes {
         both: "UPDATE lanes SET seen_at = $1 WHERE seen_at IS NULL"
     }

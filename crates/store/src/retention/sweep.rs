@@ -19,7 +19,7 @@ use crate::{
 /// what was written when it began.
 const PLANS_KEPT_MORE: Millis = Millis::from_hours(24);
 
-/// How long it is remembered that somebody has guessed a password: longer than any wait that follows from it.
+/// How long failed logins are remembered: longer than any wait that the login throttle sets for them.
 const LOGIN_FAILURES_KEPT: Millis = Millis::from_hours(1);
 
 /// Removes what is past its time: how long things are kept, and how much one sweep removes.
@@ -91,7 +91,7 @@ async fn sweep_past<D: Db>(db: &D, sweep: &Sweep, kept: Millis) -> Result<u64, D
     Ok(removed + sweep_plans(db, sweep, bound).await?)
 }
 
-/// Messages that were delivered, or that nobody takes.
+/// Messages that were delivered, or were given up.
 async fn sweep_outbox<D: Db>(db: &D, sweep: &Sweep) -> Result<u64, DbError> {
     let bound = sweep.now - sweep.outbox_kept;
     let mut removed = 0;
@@ -161,7 +161,7 @@ async fn sweep_run<D: Db>(db: &D, tenant: TenantId, run: RunId) -> Result<u64, D
 }
 
 /// Plans that no run uses. A run uses one only up to an hour after the instant that the plan was marked with, so that
-/// it is looked for among ids of before; and whoever starts one now marks it in the same commit.
+/// it is looked for among ids of before; and a start of a run marks its plan in the same commit.
 async fn sweep_plans<D: Db>(db: &D, sweep: &Sweep, bound: Timestamp) -> Result<u64, DbError> {
     let bound = bound - PLANS_KEPT_MORE;
     let mut removed = 0;

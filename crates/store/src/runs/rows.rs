@@ -68,7 +68,7 @@ pub struct RunSummary {
     pub inputs: Json,
     pub output: Option<Json>,
     pub error: Option<Json>,
-    /// When the current step can be claimed, while nobody has claimed it.
+    /// When the current step can be claimed, while no worker has claimed it.
     pub eligible_at: Option<Timestamp>,
     /// The run that was made from this one.
     pub continued_by: Option<RunId>,

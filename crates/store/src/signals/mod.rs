@@ -5,6 +5,6 @@ mod rows;
 pub(crate) mod sql;
 mod writes;
 
-pub use rows::{OpenWait, SignalRow, StoredSignal, Unmatched, WaitFilter, WaitRow};
+pub use rows::{OpenWait, SignalRow, StoredSignal, UnmatchedSignal, WaitFilter, WaitRow};
 pub(crate) use writes::store_signal;
 pub use writes::{AnnounceSignal, SignalStored, StoreSignal};

@@ -1,14 +1,14 @@
 use interlock_core::ids::TenantId;
 use interlock_core::time::Timestamp;
 
-use super::{OpenWait, StoredSignal, Unmatched, WaitFilter, WaitRow, sql};
+use super::{OpenWait, StoredSignal, UnmatchedSignal, WaitFilter, WaitRow, sql};
 use crate::error::ReadError;
 use crate::sql::Stmt;
 use crate::store::Store;
 use crate::value::{Row, Value, args};
 
 impl Store {
-    /// Signals that nobody has consumed and that came at this instant or later, oldest first.
+    /// Signals that no run has consumed and that came at this instant or later, oldest first.
     pub async fn pending_signals(
         &self,
         tenant: TenantId,
@@ -21,7 +21,7 @@ impl Store {
         rows.into_iter().map(stored_signal).collect()
     }
 
-    /// The same for one run: without those that are for another alone, and those for everybody that it has heard.
+    /// The same for one run: without those for another run alone, and broadcasts that it has had.
     pub async fn unheard_signals(
         &self,
         wait: &OpenWait,
@@ -33,9 +33,9 @@ impl Store {
     }
 
     /// Keys that have both an unconsumed signal and an open wait that accepts it.
-    pub async fn unmatched(&self, limit: usize) -> Result<Vec<Unmatched>, ReadError> {
+    pub async fn unmatched(&self, limit: usize) -> Result<Vec<UnmatchedSignal>, ReadError> {
         let read = |mut row: Row| {
-            Ok(Unmatched { tenant: row.id("tenant_id")?, signal_type: row.text("type")?, key: row.text("key")? })
+            Ok(UnmatchedSignal { tenant: row.id("tenant_id")?, signal_type: row.text("type")?, key: row.text("key")? })
         };
         self.readable(&sql::UNMATCHED, limit, |limit| args![limit], read).await
     }

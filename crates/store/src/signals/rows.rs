@@ -14,7 +14,7 @@ pub struct SignalRow {
     pub payload: Json,
     /// The sender's own id: the same one again is dropped.
     pub source_id: Option<String>,
-    /// For everybody who waits for it, each once.
+    /// For every run that waits for it, each once.
     pub broadcast: bool,
     /// For this run alone.
     pub run: Option<RunId>,
@@ -31,7 +31,7 @@ pub struct StoredSignal {
 
 /// A (type, key) that has both a signal and a wait for it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Unmatched {
+pub struct UnmatchedSignal {
     pub tenant: TenantId,
     pub signal_type: String,
     pub key: String,

@@ -13,7 +13,7 @@ statements! {
                ORDER BY received_at, signal_id LIMIT $5"
     }
 
-    /// The same for one run: neither those for another alone, nor those for everybody that it has heard.
+    /// The same for one run: neither those for another run alone, nor broadcasts that it has had.
     SIGNALS_UNHEARD on signals {
         both: "SELECT s.signal_id, s.received_at, s.payload, s.broadcast, s.run_id FROM signals s
                WHERE s.tenant_id = $1 AND s.type = $2 AND s.key = $3 AND s.consumed_by IS NULL AND s.received_at >= $4
@@ -38,8 +38,8 @@ statements! {
                AND (opened_at, run_id) > ($4, $5) ORDER BY opened_at, run_id LIMIT $6"
     }
 
-    // Who waits for what: by type and key, by type, or all of a tenant. Pages go on after a wait: $2 type, $3 key,
-    // $4 opened_at, $5 run id of the last one.
+    // Open waits: by type and key, by type, or all of a tenant. Pages go on after a wait: $2 type, $3 key, $4
+    // opened_at, $5 run id of the last one.
 
     WAITS_LIST on waits {
         both: "SELECT run_id, position, type, key, accept_from, opened_at FROM waits

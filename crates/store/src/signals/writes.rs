@@ -35,8 +35,8 @@ impl Write for StoreSignal {
     }
 }
 
-/// A signal that workflows take: stored with the delivery under which their runs are started, so that whoever finds it
-/// unfinished starts them.
+/// A signal that workflows take: stored with the delivery under which their runs are started, so that a server that
+/// finds it unfinished starts them.
 #[derive(Debug, Clone)]
 pub struct AnnounceSignal {
     pub signal: SignalRow,

@@ -31,7 +31,7 @@ pub struct SlackRow {
     pub secret_by: Option<String>,
 }
 
-/// Somebody in Slack. The enterprise is empty outside of an Enterprise organization.
+/// A user of Slack. The enterprise is empty outside of an Enterprise organization.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SlackUser {
     pub enterprise: String,
@@ -50,13 +50,13 @@ pub struct SlackLinkRow {
     pub linked_by: String,
 }
 
-/// An address by which somebody who is signed in says that a Slack user is them.
+/// A one-time link by which a signed-in person confirms that a Slack user is them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SlackLinkRequestRow {
     pub tenant: TenantId,
     pub token_hash: Hash,
     pub who: SlackUser,
-    /// How Slack calls them, for whoever is to agree.
+    /// The Slack user's name in Slack, shown to the person who is to confirm the link.
     pub slack_name: String,
     pub created_at: Timestamp,
     pub expires_at: Timestamp,
@@ -74,7 +74,7 @@ pub struct ApprovalCardRow {
     pub rung_at: Option<Timestamp>,
 }
 
-/// A message about an approval. Without a `ts` its post was begun, and nobody knows yet what became of it.
+/// A message about an approval. Without a `ts` its post was begun, and what became of it is not known yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NoticeRow {
     pub kind: Notice,

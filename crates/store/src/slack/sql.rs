@@ -28,12 +28,12 @@ statements! {
         both: "DELETE FROM slack_link_requests WHERE tenant_id = $1"
     }
 
-    /// Nobody climbs a ladder that leads nowhere.
+    /// Escalations end with the connection that they would be sent over.
     SLACK_LADDERS_END on approval_cards {
         both: "UPDATE approval_cards SET rung_at = NULL WHERE tenant_id = $1 AND rung_at IS NOT NULL"
     }
 
-    /// What was still to be sent goes nowhere.
+    /// Messages that are not sent yet become dead letters.
     SLACK_MESSAGES_END on outbox {
         both: "UPDATE outbox SET dead_at = $1, last_error = 'the connection to Slack was removed'
                WHERE tenant_id = $2 AND destination = $3 AND delivered_at IS NULL AND dead_at IS NULL"
@@ -59,7 +59,7 @@ statements! {
                created_by, secret_at, secret_by FROM slack_connections"
     }
 
-    /// Guard: nobody else has published from here.
+    /// Guard: no other server has published from here.
     SLACK_FEED on slack_connections {
         both: "UPDATE slack_connections SET fed_to = $1, fed_at = $2
                WHERE tenant_id = $3 AND connection_id = $4 AND fed_to = $5"
@@ -147,7 +147,7 @@ statements! {
                WHERE rung_at IS NOT NULL AND rung_at <= $1 ORDER BY rung_at LIMIT $2"
     }
 
-    /// Guard: nobody has begun it.
+    /// Guard: no server has begun it.
     NOTICE_BEGIN on approval_notices {
         both: "INSERT INTO approval_notices (tenant_id, approval_id, kind, begun_at) VALUES ($1, $2, $3, $4)
                ON CONFLICT (tenant_id, approval_id, kind) DO NOTHING"

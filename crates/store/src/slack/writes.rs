@@ -216,8 +216,8 @@ impl Write for AddSlackLinkRequest {
     }
 }
 
-/// Uses a request up: its Slack user is this person from now on, and nobody else is. [`Changed::Gone`] where the request was
-/// used, or its time is over.
+/// Uses a request up: its Slack user is this person from now on, and the person's earlier link is removed.
+/// [`Changed::Gone`] where the request was used, or its time is over.
 #[derive(Debug, Clone)]
 pub struct LinkSlackUser {
     pub token_hash: Hash,

@@ -17,8 +17,8 @@ statements! {
         both: "INSERT INTO commit_groups (lane_id, group_no, at, entries) VALUES ($1, $2, $3, $4)"
     }
 
-    /// For a plan that is new, or has not been used for an hour: whoever sweeps it waits for this commit and leaves it
-    /// be, or has removed it before and it is written anew.
+    /// For a plan that is new, or has not been used for an hour: a sweep of it waits for this commit and leaves it be,
+    /// or has removed it before and it is written anew.
     PLAN_USE on plans {
         both: "INSERT INTO plans (tenant_id, plan_hash, workflow, version, body, used_at) VALUES ($1, $2, $3, $4, $5, $6)
                ON CONFLICT (tenant_id, plan_hash) DO UPDATE SET used_at = CASE

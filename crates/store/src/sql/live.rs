@@ -8,7 +8,7 @@ use crate::submit::Prepared;
 
 /// What a row of `run_live` is written from.
 #[derive(Clone, Copy)]
-pub(crate) struct Written<'a> {
+pub(crate) struct LiveRowWrite<'a> {
     pub set: &'a Prepared,
     pub row: &'a LiveRow,
 }

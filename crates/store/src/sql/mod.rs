@@ -13,8 +13,9 @@ pub mod text;
 ///
 /// A server that is frozen in the middle of a transaction must not keep its locks: its session ends when it has been idle
 /// for three seconds, or has not taken an answer for as long (a large one fills the socket, and then the session is not
-/// idle). Who needs the same lock waits for half a second at a time and commits other tenants' sets in between; without
-/// that limit the frozen server's lanes, queued behind one another, would each hold the lock for three seconds in turn.
+/// idle). A lane that needs the same lock waits for half a second at a time and commits other tenants' sets in between;
+/// without that limit the frozen server's lanes, queued behind one another, would each hold the lock for three seconds
+/// in turn.
 pub const COMMITTER_SETTINGS: &str = "SET plan_cache_mode = force_generic_plan; SET enable_hashjoin = off;
     SET enable_mergejoin = off; SET enable_material = off; SET enable_seqscan = off; SET enable_bitmapscan = off;
     SET jit = off; SET synchronous_commit = on; SET idle_in_transaction_session_timeout = '3s';

@@ -10,7 +10,7 @@ statements! {
                ON CONFLICT (tenant_id, client, key) DO NOTHING"
     }
 
-    /// Guard: nobody else holds the subject, and nobody who came earlier waits for it.
+    /// Guard: no other run holds the subject, and no earlier run waits for it.
     SUBJECT_TAKE on subjects {
         sqlite: "INSERT INTO subjects (tenant_id, subject, run_id) SELECT ?1, ?2, ?3
                  WHERE NOT EXISTS (SELECT 1 FROM subject_queue q WHERE q.tenant_id = ?1 AND q.subject = ?2
@@ -85,7 +85,7 @@ statements! {
                ON CONFLICT (tenant_id, approval_id, person) DO NOTHING"
     }
 
-    /// Guard: nobody else continues the run.
+    /// Guard: no other run continues this one.
     SUCCESSOR_INSERT on successors {
         both: "INSERT INTO successors (tenant_id, run_id, continued_by) VALUES ($1, $2, $3)
                ON CONFLICT (tenant_id, run_id) DO NOTHING"

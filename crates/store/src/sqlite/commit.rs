@@ -18,7 +18,7 @@ use super::memory::Memory;
 use crate::error::{DbError, Refusal};
 use crate::lane::{Committer, Group, entry_of};
 use crate::plans::{PlansInUse, plan_used_at};
-use crate::sql::live::{LiveList, Written, live_row, says};
+use crate::sql::live::{LiveList, LiveRowWrite, live_row, says};
 use crate::sql::{Stmt, hot, side};
 use crate::submit::{Guard, Item, Outcome, Prepared, SideStmt};
 use crate::tenants::PutTenant;
@@ -46,14 +46,14 @@ pub(crate) struct SqliteCommitter {
     pub writer: Writer,
     pub lane: i64,
     pub server: ServerId,
-    pub known: Known,
+    pub known: CommittedRows,
     /// The outcomes of the last group, for the case that its commit turns out to have happened.
     pub last: Option<(u64, Vec<Outcome>)>,
 }
 
-/// What the writer remembers of committed rows. It is the only writer, so nobody can change them behind its back.
+/// What the writer remembers of committed rows. It is the only writer, so no other writer can change them unnoticed.
 #[derive(Default)]
-pub(crate) struct Known {
+pub(crate) struct CommittedRows {
     plans: PlansInUse,
     tenants: HashMap<TenantId, Limits>,
 }
@@ -85,12 +85,12 @@ impl From<rusqlite::Error> for Failed {
     }
 }
 
-enum Held<'a> {
+enum WriterConnection<'a> {
     Own(&'a Connection),
     Shared(MutexGuard<'a, Connection>),
 }
 
-impl std::ops::Deref for Held<'_> {
+impl std::ops::Deref for WriterConnection<'_> {
     type Target = Connection;
 
     fn deref(&self) -> &Connection {
@@ -106,9 +106,9 @@ impl Committer for SqliteCommitter {
         let mut bad: HashMap<usize, String> = HashMap::new();
         let outcomes = {
             let connection = match &self.writer {
-                Writer::Own(connection) => Held::Own(connection),
+                Writer::Own(connection) => WriterConnection::Own(connection),
                 Writer::Shared(memory) => {
-                    Held::Shared(memory.connection.lock().unwrap_or_else(PoisonError::into_inner))
+                    WriterConnection::Shared(memory.connection.lock().unwrap_or_else(PoisonError::into_inner))
                 }
             };
             if again && let Some(outcomes) = committed_before(&connection, self.lane, group.no, self.last.as_ref())? {
@@ -119,7 +119,7 @@ impl Committer for SqliteCommitter {
                 Writer::Own(_) => &mut self.known,
                 // Another store on the same memory may have changed the rows.
                 Writer::Shared(_) => {
-                    shared_known = Known::default();
+                    shared_known = CommittedRows::default();
                     &mut shared_known
                 }
             };
@@ -169,7 +169,7 @@ fn committed_before(
 /// One group's transaction.
 struct Transaction<'a> {
     db: SqliteDb<'a>,
-    known: &'a mut Known,
+    known: &'a mut CommittedRows,
     /// Where the limited tenants of this group stand, counted when the first of their sets asks.
     usage: HashMap<TenantId, Usage>,
     /// The same for the limited workflows.
@@ -370,13 +370,13 @@ impl Transaction<'_> {
         }
         let rows = match (&change.live, change.expected) {
             (LiveChange::Put(row) | LiveChange::Advance(row), None) => {
-                self.live_write(&hot::LIVE_INSERT, Written { set, row }, None, LiveList::All)?
+                self.live_write(&hot::LIVE_INSERT, LiveRowWrite { set, row }, None, LiveList::All)?
             }
             (LiveChange::Put(row), Some(expected)) => {
-                self.live_write(&hot::LIVE_PUT, Written { set, row }, Some(expected), LiveList::All)?
+                self.live_write(&hot::LIVE_PUT, LiveRowWrite { set, row }, Some(expected), LiveList::All)?
             }
             (LiveChange::Advance(row), Some(expected)) => {
-                self.live_write(&hot::LIVE_ADVANCE, Written { set, row }, Some(expected), LiveList::Advancing)?
+                self.live_write(&hot::LIVE_ADVANCE, LiveRowWrite { set, row }, Some(expected), LiveList::Advancing)?
             }
             (LiveChange::Gone, Some(expected)) => self.live_delete(change, expected)?,
             // It ended as it was made: there never was a live row.
@@ -467,7 +467,7 @@ impl Transaction<'_> {
     fn live_write(
         &self,
         stmt: &Stmt,
-        written: Written<'_>,
+        written: LiveRowWrite<'_>,
         expected: Option<u64>,
         list: LiveList,
     ) -> Result<usize, DbError> {

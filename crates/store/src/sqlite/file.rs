@@ -86,7 +86,7 @@ pub(crate) fn connect(path: &Path) -> Result<Connection, OpenError> {
     Ok(connection)
 }
 
-/// A connection that only reads, beside whoever has the file open: the log lets both at it.
+/// A connection that only reads. Another process may have the file open: with the write-ahead log both can use it.
 pub(crate) fn connect_to_read(path: &Path) -> Result<Connection, OpenError> {
     let sqlite_error =
         |error: rusqlite::Error| OpenError::File { path: path.display().to_string(), what: error.to_string() };
@@ -97,7 +97,7 @@ pub(crate) fn connect_to_read(path: &Path) -> Result<Connection, OpenError> {
     Ok(connection)
 }
 
-/// Refuses another program's database, and what is no database: nothing of ours may be written into it. An empty file
+/// Refuses another program's database, and what is no database: the store writes nothing into it. An empty file
 /// is a store that has no schema yet.
 pub(crate) fn check_ours(connection: &Connection, path: &Path) -> Result<(), OpenError> {
     let count = |sql| connection.query_row(sql, [], |row| row.get::<_, i64>(0));
@@ -107,7 +107,7 @@ pub(crate) fn check_ours(connection: &Connection, path: &Path) -> Result<(), Ope
         Some(ErrorCode::NotADatabase) => refused("it is not a database"),
         _ => OpenError::Database(error.into()),
     })?;
-    // Other programs keep a table of this name too; its columns are ours.
+    // Other programs keep a table of this name too; only the store's has these columns.
     let columns = "SELECT count(*) FROM pragma_table_info('schema_migrations')
                    WHERE name IN ('version', 'name', 'checksum', 'applied_at')";
     if tables > 0 && count(columns).map_err(DbError::from)? != 4 {

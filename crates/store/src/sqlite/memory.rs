@@ -49,7 +49,8 @@ pub fn copy(from: &str, to: &str) -> Result<(), OpenError> {
     Ok(())
 }
 
-/// Changes a database in memory behind its stores' backs, as somebody with a shell would. Answers how many rows changed.
+/// Changes a database in memory without its stores, as an operator with a SQL shell would. Answers how many rows
+/// changed.
 pub fn change(name: &str, sql: &str) -> Result<usize, OpenError> {
     let failed = |error: rusqlite::Error| OpenError::File { path: name.to_owned(), what: error.to_string() };
     let memory = open(name)?;

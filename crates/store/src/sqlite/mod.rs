@@ -1,4 +1,4 @@
-//! SQLite: one writer, WAL, every commit on disk before anybody is answered.
+//! SQLite: one writer, WAL, every commit on disk before its callers are answered.
 
 pub(crate) mod commit;
 pub(crate) mod file;

@@ -47,7 +47,8 @@ impl Pool {
         &self.path
     }
 
-    /// Reads until `late` is set: a read that nobody waits for must not hold its snapshot, behind which the log grows.
+    /// Reads until `late` is set: a read whose caller has given up must not hold its snapshot, behind which the log
+    /// grows.
     fn with<T>(
         &self,
         late: Arc<AtomicBool>,

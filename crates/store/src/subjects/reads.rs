@@ -28,7 +28,7 @@ impl Store {
         Ok(SubjectLine { holder, queue })
     }
 
-    /// Subjects whose queue somebody should look at: nobody holds them, or who does is to be canceled.
+    /// Subjects whose queue must be advanced: no run holds them, or the run that does is to be canceled.
     pub async fn untended_subjects(&self, limit: usize) -> Result<Vec<(TenantId, String)>, ReadError> {
         let read = |mut row: Row| Ok((row.id("tenant_id")?, row.text("subject")?));
         self.readable(&sql::SUBJECTS_UNTENDED, limit, |limit| args![limit], read).await

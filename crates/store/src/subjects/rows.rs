@@ -1,6 +1,6 @@
 use interlock_core::ids::RunId;
 
-/// Who holds a subject and who waits for it, in order.
+/// The run that holds a subject, and those that wait for it, in order.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SubjectLine {
     pub holder: Option<RunId>,
@@ -11,6 +11,6 @@ pub struct SubjectLine {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct QueuedRun {
     pub run: RunId,
-    /// Whoever stands before it is to be canceled.
+    /// The runs before it, the holder and earlier waiting ones, are to be canceled.
     pub cancels: bool,
 }

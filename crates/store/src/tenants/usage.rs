@@ -1,4 +1,4 @@
-//! Where a tenant and a workflow stand against their limits, for whoever asks why a run waits. What admits a claim is
+//! Where a tenant and a workflow stand against their limits, to explain why a run waits. What admits a claim is
 //! counted again in its own transaction.
 
 use interlock_core::ids::TenantId;

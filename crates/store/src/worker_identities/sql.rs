@@ -7,7 +7,7 @@ statements! {
                ON CONFLICT DO NOTHING"
     }
 
-    /// Once, and again only for the same key: whoever has lost the answer asks again.
+    /// Once, and again only for the same key: a worker that has lost the answer asks again.
     WORKER_IDENTITY_ENROL on worker_identities {
         both: "UPDATE worker_identities SET enrolled_at = coalesce(enrolled_at, $1), key_hash = $2, renewed_at = $1,
                certificate_expires_at = $3

@@ -5,7 +5,7 @@ mod rows;
 pub(crate) mod sql;
 mod writes;
 
-pub use rows::{SessionRow, Unlisted};
+pub use rows::{SessionRow, UnlistedClaim};
 pub use writes::{
     CloseSession, DrainSession, ExpireSessions, ForgetSession, RegisterSession, RenewSession, SetSessionState,
 };

@@ -25,12 +25,12 @@ pub struct SessionRow {
     pub identity: Option<WorkerIdentityId>,
     pub terms: Option<WorkerTerms>,
     /// Claims that its last heartbeat did not list.
-    pub unlisted: Vec<Unlisted>,
+    pub unlisted: Vec<UnlistedClaim>,
 }
 
 /// A claim that the heartbeats of its session have not listed since an instant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Unlisted {
+pub struct UnlistedClaim {
     #[serde(flatten)]
     pub at: AttemptRef,
     pub since: Timestamp,

@@ -2,7 +2,7 @@ use interlock_core::ids::{SessionId, TenantId};
 use interlock_core::state::WorkerState;
 use interlock_core::time::Timestamp;
 
-use super::{SessionRow, Unlisted, sql};
+use super::{SessionRow, UnlistedClaim, sql};
 use crate::db::Db;
 use crate::error::DbError;
 use crate::value::args;
@@ -46,7 +46,7 @@ pub struct RenewSession {
     pub lease_expires_at: Timestamp,
     pub heartbeat_at: Timestamp,
     /// The claims that the heartbeat did not list.
-    pub unlisted: Vec<Unlisted>,
+    pub unlisted: Vec<UnlistedClaim>,
 }
 
 impl Write for RenewSession {

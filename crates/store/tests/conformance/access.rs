@@ -1,4 +1,4 @@
-//! The handles of the server's routes: one tenant's rows, and nobody else's.
+//! The handles of the server's routes: one tenant's rows, and no other's.
 
 use interlock_core::ids::{KeyId, SessionId, TenantId};
 use interlock_core::json::Hash;
@@ -10,7 +10,7 @@ use interlock_store::{
     AddKey, Changed, KeyRow, PutTenant, Refusal, RegisterSession, RevokeKey, SessionRow, Stored, SubmitError, Tenant,
 };
 
-use crate::fixture::{NOW, Place, Wanted, fresh, tasks, tenant_id};
+use crate::harness::{NOW, StartOptions, TestDatabase, fresh, tasks, tenant_id};
 
 crate::on_every_store!(
     a_tenants_handle_writes_to_no_other_tenant,
@@ -60,8 +60,8 @@ fn session(tenant: Option<TenantId>) -> SessionRow {
     }
 }
 
-async fn a_tenants_handle_writes_to_no_other_tenant(place: &Place) {
-    let world = place.world().await;
+async fn a_tenants_handle_writes_to_no_other_tenant(database: &TestDatabase) {
+    let world = database.world().await;
     let other = tenant_id(2);
     world.store.write(PutTenant(Tenant::new(other, "two", NOW))).await.unwrap();
     let (own, foreign) = (world.store.for_tenant(world.tenant), world.store.for_tenant(other));
@@ -80,11 +80,11 @@ async fn a_tenants_handle_writes_to_no_other_tenant(place: &Place) {
     assert_eq!(own.write(unknown).await.unwrap(), Changed::Gone);
 }
 
-async fn a_tenants_handle_reads_no_other_tenant(place: &Place) {
-    let world = place.world().await;
+async fn a_tenants_handle_reads_no_other_tenant(database: &TestDatabase) {
+    let world = database.world().await;
     let other = tenant_id(2);
     world.store.write(PutTenant(Tenant::new(other, "two", NOW))).await.unwrap();
-    let run = world.start(&tasks(1), Wanted::default()).await;
+    let run = world.start(&tasks(1), StartOptions::default()).await;
     let row = key(world.tenant, "first");
     world.store.write(AddKey(row.clone())).await.unwrap();
     for (tenant, sees) in [(world.tenant, true), (other, false)] {
@@ -100,8 +100,8 @@ async fn a_tenants_handle_reads_no_other_tenant(place: &Place) {
     assert_eq!(found.iter().map(|row| row.tenant).collect::<Vec<_>>(), [world.tenant]);
 }
 
-async fn workers_that_serve_all_tenants_are_seen_by_each(place: &Place) {
-    let world = place.world().await;
+async fn workers_that_serve_all_tenants_are_seen_by_each(database: &TestDatabase) {
+    let world = database.world().await;
     let (own, everybodys, others) = (session(Some(world.tenant)), session(None), session(Some(tenant_id(2))));
     for row in [&own, &everybodys, &others] {
         world.store.write(RegisterSession(row.clone())).await.unwrap();
@@ -113,14 +113,14 @@ async fn workers_that_serve_all_tenants_are_seen_by_each(place: &Place) {
     wanted.sort();
     assert_eq!(seen, wanted);
 
-    let mut run = world.start(&tasks(1), Wanted::default()).await;
+    let mut run = world.start(&tasks(1), StartOptions::default()).await;
     world.claim(&mut run, everybodys.id).await;
     assert_eq!(store.heartbeat(run.id).await.unwrap(), Some(Heartbeat::At(NOW)), "row security would hide the session");
     assert_eq!(world.store.for_tenant(tenant_id(2)).heartbeat(run.id).await.unwrap(), None);
 }
 
-async fn the_first_key_is_added_once(place: &Place) {
-    let world = place.world().await;
+async fn the_first_key_is_added_once(database: &TestDatabase) {
+    let world = database.world().await;
     let installation = world.store.installation();
     assert!(!installation.has_had_a_key().await.unwrap());
     assert!(installation.add_first_key(key(world.tenant, "first"), None).await.unwrap());

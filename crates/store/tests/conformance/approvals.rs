@@ -5,7 +5,7 @@ use interlock_core::state::ApprovalState;
 use interlock_core::time::{Millis, Timestamp};
 use interlock_store::{ApprovalFilter, ApprovalRow, DuePlace};
 
-use crate::fixture::{NOW, Place, Wanted, plan_of};
+use crate::harness::{NOW, StartOptions, TestDatabase, plan_of};
 
 crate::on_every_store!(approvals_are_filtered_and_come_as_they_are_due);
 
@@ -13,15 +13,15 @@ fn subjects(rows: &[ApprovalRow]) -> Vec<&str> {
     rows.iter().map(|row| row.subject.as_deref().unwrap()).collect()
 }
 
-async fn approvals_are_filtered_and_come_as_they_are_due(place: &Place) {
-    let world = place.world().await;
+async fn approvals_are_filtered_and_come_as_they_are_due(database: &TestDatabase) {
+    let world = database.world().await;
     // Asked in this order, and due in another.
     for (subject, due_mins, quorum, at) in [("late", 30, 1, 0), ("soon", 5, 2, 1_000), ("sooner", 1, 1, 2_000)] {
         let gate = serde_json::json!({ "quorum": quorum, "escalate_after": due_mins * 60_000 });
         let gate: Gate = serde_json::from_value(gate).unwrap();
         let plan = plan_of(vec![StepSpec::new("gate", Work::Approval(gate))]);
         let at = Some(NOW + Millis(at));
-        world.start(&plan, Wanted { subject: Some(subject.into()), at, ..Wanted::default() }).await;
+        world.start(&plan, StartOptions { subject: Some(subject.into()), at, ..StartOptions::default() }).await;
     }
     let open = ApprovalFilter::in_state(ApprovalState::Requested);
     let listed = async |filter: ApprovalFilter| world.store.approvals(world.tenant, &filter, None, 10).await.unwrap();

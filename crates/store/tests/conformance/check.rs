@@ -6,7 +6,7 @@ use interlock_core::state::WorkerState;
 use interlock_core::time::Millis;
 use interlock_store::{RegisterSession, Seal, SessionRow, StoreUrl};
 
-use crate::fixture::{NOW, Place, Wanted, World, admin, fresh, tasks};
+use crate::harness::{NOW, StartOptions, TestDatabase, World, admin, fresh, tasks};
 
 /// A statement, and what it makes `check` say.
 const BREAKS: &[(&str, &str)] = &[
@@ -47,8 +47,8 @@ const BREAKS: &[(&str, &str)] = &[
     ("DELETE FROM runs", "CHECK_LIVE_WITHOUT_RUN"),
 ];
 
-async fn alter(place: &Place, sql: &str) {
-    match &place.url {
+async fn alter(database: &TestDatabase, sql: &str) {
+    match &database.url {
         StoreUrl::Postgres(url) => admin(url, sql).await,
         StoreUrl::Sqlite(path) => rusqlite::Connection::open(path).unwrap().execute_batch(sql).unwrap(),
         StoreUrl::SqliteMemory(name) => panic!("{name} is out of reach"),
@@ -76,24 +76,24 @@ async fn populate(world: &World) {
         unlisted: Vec::new(),
     };
     world.store.write(RegisterSession(row)).await.unwrap();
-    let mut ended = world.start(&tasks(2), Wanted::default()).await;
+    let mut ended = world.start(&tasks(2), StartOptions::default()).await;
     world.finish(&mut ended, session).await;
     world.store.write(Seal { now: NOW, limit: 100 }).await.unwrap();
-    let mut running = world.start(&tasks(2), Wanted::default()).await;
+    let mut running = world.start(&tasks(2), StartOptions::default()).await;
     world.claim(&mut running, session).await;
     let subject = || Some("ticket".to_owned());
-    world.start(&tasks(1), Wanted { subject: subject(), ..Wanted::default() }).await;
+    world.start(&tasks(1), StartOptions { subject: subject(), ..StartOptions::default() }).await;
     let queued = Some(Queued { cancels: false });
-    world.start(&tasks(1), Wanted { subject: subject(), queued, ..Wanted::default() }).await;
+    world.start(&tasks(1), StartOptions { subject: subject(), queued, ..StartOptions::default() }).await;
     world.store.write(Seal { now: NOW, limit: 100 }).await.unwrap();
 }
 
-async fn broken_rows_are_named(place: &Place) {
-    let world = place.world().await;
+async fn broken_rows_are_named(database: &TestDatabase) {
+    let world = database.world().await;
     populate(&world).await;
     assert_eq!(world.store.check().await.unwrap(), []);
     for (sql, check) in BREAKS {
-        alter(place, sql).await;
+        alter(database, sql).await;
         let found = world.store.check().await.unwrap();
         assert!(found.iter().any(|finding| finding.check == *check), "{check} does not see `{sql}`: {found:?}");
     }
@@ -101,25 +101,25 @@ async fn broken_rows_are_named(place: &Place) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn broken_rows_are_named_in_a_file() {
-    broken_rows_are_named(&Place::file()).await;
+    broken_rows_are_named(&TestDatabase::file()).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn broken_rows_are_named_on_postgres() {
-    let place = Place::postgres().await;
-    broken_rows_are_named(&place).await;
-    place.remove().await;
+    let database = TestDatabase::postgres().await;
+    broken_rows_are_named(&database).await;
+    database.remove().await;
 }
 
 /// Ten of a kind or ten thousand: the list is short, and says how much it leaves out.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_long_list_says_how_long_it_is() {
-    let place = Place::file();
-    let world = place.world().await;
+    let database = TestDatabase::file();
+    let world = database.world().await;
     for _ in 0..103 {
-        world.start(&tasks(1), Wanted::default()).await;
+        world.start(&tasks(1), StartOptions::default()).await;
     }
-    alter(&place, "UPDATE run_live SET eligible_at = NULL").await;
+    alter(&database, "UPDATE run_live SET eligible_at = NULL").await;
     let mut found = world.store.check().await.unwrap();
     found.retain(|finding| finding.check == "CHECK_ELIGIBLE");
     assert_eq!(found.len(), 101, "{found:?}");

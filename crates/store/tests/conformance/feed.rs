@@ -8,7 +8,7 @@ use interlock_core::ids::{RunId, SessionId};
 use interlock_core::time::Millis;
 use interlock_store::{Seal, StoreUrl, Sweep};
 
-use crate::fixture::{NOW, Place, Wanted, fresh, tasks, tenant_id};
+use crate::harness::{NOW, StartOptions, TestDatabase, fresh, tasks, tenant_id};
 
 crate::on_every_store!(
     a_runs_events_are_dense,
@@ -18,9 +18,9 @@ crate::on_every_store!(
     the_feed_goes_past_swept_runs,
 );
 
-async fn a_runs_events_are_dense(place: &Place) {
-    let world = place.world().await;
-    let mut run = world.start(&tasks(3), Wanted::default()).await;
+async fn a_runs_events_are_dense(database: &TestDatabase) {
+    let world = database.world().await;
+    let mut run = world.start(&tasks(3), StartOptions::default()).await;
     world.finish(&mut run, SessionId(fresh())).await;
     let events = world.store.events(run.tenant, run.id, 0, 1_000).await.unwrap();
     let seqs: Vec<u64> = events.iter().map(|event| event.seq).collect();
@@ -32,8 +32,8 @@ async fn a_runs_events_are_dense(place: &Place) {
     assert_eq!(after[0], events[3]);
 }
 
-async fn the_feed_misses_nothing_while_lanes_commit(place: &Place) {
-    let world = place.world().await;
+async fn the_feed_misses_nothing_while_lanes_commit(database: &TestDatabase) {
+    let world = database.world().await;
     let stop = Arc::new(AtomicBool::new(false));
     let sealer = tokio::spawn({
         let (world, stop) = (world.clone(), Arc::clone(&stop));
@@ -49,7 +49,7 @@ async fn the_feed_misses_nothing_while_lanes_commit(place: &Place) {
         tokio::spawn(async move {
             let mut done = Vec::new();
             for _ in 0..8 {
-                let mut run = world.start(&plan, Wanted::default()).await;
+                let mut run = world.start(&plan, StartOptions::default()).await;
                 world.finish(&mut run, SessionId(fresh())).await;
                 done.push((run.id, run.version));
             }
@@ -85,21 +85,21 @@ async fn the_feed_misses_nothing_while_lanes_commit(place: &Place) {
 
 /// Two servers work on the same runs in turn, and the second one's clock is an hour behind: a round that takes the groups
 /// with the oldest instants would show what it did before what that was decided on.
-pub async fn the_feed_is_sealed_in_bounded_rounds(place: &Place) {
-    if matches!(place.url, StoreUrl::SqliteMemory(_)) {
+pub async fn the_feed_is_sealed_in_bounded_rounds(database: &TestDatabase) {
+    if matches!(database.url, StoreUrl::SqliteMemory(_)) {
         // Only here have two servers one SQLite, and no rounds are cut there.
         return;
     }
-    let world = place.world().await;
-    let stores = [world.store.clone(), place.second(&world.store).await];
+    let world = database.world().await;
+    let stores = [world.store.clone(), database.second(&world.store).await];
     let behind = NOW - Millis::from_hours(1);
     let session = SessionId(fresh());
     let mut versions: HashMap<RunId, u64> = HashMap::new();
     for _ in 0..6 {
-        let mut run = world.start(&tasks(6), Wanted { claim: Some(session), ..Wanted::default() }).await;
+        let mut run = world.start(&tasks(6), StartOptions { claim: Some(session), ..StartOptions::default() }).await;
         for turn in 0..6 {
             let at = if turn % 2 == 0 { behind } else { NOW };
-            let change = crate::fixture::completion(&run, at);
+            let change = crate::harness::completion(&run, at);
             run.apply(&stores[usize::from(turn % 2 == 0)].submit(change).await.unwrap());
         }
         versions.insert(run.id, run.version);
@@ -119,11 +119,11 @@ pub async fn the_feed_is_sealed_in_bounded_rounds(place: &Place) {
     assert_eq!(seen, versions);
 }
 
-async fn old_runs_are_swept_whole(place: &Place) {
-    let world = place.world().await;
+async fn old_runs_are_swept_whole(database: &TestDatabase) {
+    let world = database.world().await;
     let labels = vec![("repo".to_owned(), "x".to_owned())];
-    let mut old = world.start(&tasks(2), Wanted { labels, ..Wanted::default() }).await;
-    let live = world.start(&tasks(2), Wanted::default()).await;
+    let mut old = world.start(&tasks(2), StartOptions { labels, ..StartOptions::default() }).await;
+    let live = world.start(&tasks(2), StartOptions::default()).await;
     world.finish(&mut old, SessionId(fresh())).await;
     world.store.write(Seal { now: NOW, limit: 1_000 }).await.unwrap();
     let sweep = |days: u64| Sweep::new(NOW + Millis::from_hours(24 * days));
@@ -136,15 +136,15 @@ async fn old_runs_are_swept_whole(place: &Place) {
     assert_eq!(world.findings().await, []);
 }
 
-async fn the_feed_goes_past_swept_runs(place: &Place) {
-    let world = place.world().await;
+async fn the_feed_goes_past_swept_runs(database: &TestDatabase) {
+    let world = database.world().await;
     let plan = tasks(2);
     for _ in 0..4 {
-        let mut run = world.start(&plan, Wanted::default()).await;
+        let mut run = world.start(&plan, StartOptions::default()).await;
         world.finish(&mut run, SessionId(fresh())).await;
         world.store.write(Seal { now: NOW, limit: 1_000 }).await.unwrap();
     }
-    let live = world.start(&plan, Wanted::default()).await;
+    let live = world.start(&plan, StartOptions::default()).await;
     world.store.write(Seal { now: NOW, limit: 1_000 }).await.unwrap();
     let last = world.store.last_cursor(world.tenant).await.unwrap();
     let later = NOW + Millis::from_hours(24);

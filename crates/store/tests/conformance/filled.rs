@@ -1,9 +1,9 @@
 //! Rows for every table, of fifty tenants: for tests that are about tables and planners, not about runs.
 
-use crate::fixture::NOW;
+use crate::harness::NOW;
 
 /// A table's rows: its name, its columns, what they hold by the row's number `i`, and how many there are. `id(…)` is an
-/// id of the fixture's instant, `tenant(…)` one of fifty.
+/// id of the harness's instant, `tenant(…)` one of fifty.
 pub const ROWS: &[(&str, &str, &str, u32)] = &[
     ("tenants", "tenant_id, name, created_at", "tenant(i), 't' || i, 1", 50),
     ("plans", "tenant_id, plan_hash, workflow, version, body", "tenant(i), id(i), 'w' || (i % 40), 1, '{}'", 400),

@@ -14,7 +14,7 @@ use interlock_store::{
     PutTenant, Refusal, SignalRow, SignalStored, SignalSubject, StoreSignal, SubjectSignaled, SubmitError, Tenant,
 };
 
-use crate::fixture::{NOW, Place, Wanted, World, command, fresh, start_set, tasks, tenant_id};
+use crate::harness::{NOW, StartOptions, TestDatabase, World, command, fresh, start_set, tasks, tenant_id};
 
 crate::on_every_store!(
     one_of_many_starts_with_the_same_key_wins,
@@ -51,13 +51,17 @@ pub fn refusal(answer: Result<Box<interlock_core::run::change::ChangeSet>, Submi
     }
 }
 
-async fn one_of_many_starts_with_the_same_key_wins(place: &Place) {
-    let world = place.world().await;
+async fn one_of_many_starts_with_the_same_key_wins(database: &TestDatabase) {
+    let world = database.world().await;
     let plan = tasks(1);
     let starts: Vec<_> = (0..30)
         .map(|index| {
             let key = format!("key{}", index % 3);
-            start_set(world.tenant, &plan, Wanted { idempotency: Some(idempotency(&key)), ..Wanted::default() })
+            start_set(
+                world.tenant,
+                &plan,
+                StartOptions { idempotency: Some(idempotency(&key)), ..StartOptions::default() },
+            )
         })
         .collect();
     let submissions = starts.iter().map(|(_, change)| world.store.submit(change.clone()));
@@ -80,10 +84,10 @@ async fn one_of_many_starts_with_the_same_key_wins(place: &Place) {
     assert!(world.store.idempotency(tenant_id(2), "cli", "key1").await.unwrap().is_none());
 }
 
-async fn a_subject_is_held_by_one_run_at_a_time(place: &Place) {
-    let world = place.world().await;
+async fn a_subject_is_held_by_one_run_at_a_time(database: &TestDatabase) {
+    let world = database.world().await;
     let plan = tasks(1);
-    let wanted = || Wanted { subject: Some("T-7".into()), ..Wanted::default() };
+    let wanted = || StartOptions { subject: Some("T-7".into()), ..StartOptions::default() };
     let mut first = world.start(&plan, wanted()).await;
     let (_, change) = start_set(world.tenant, &plan, wanted());
     let busy = refusal(world.store.submit(change).await);
@@ -94,21 +98,21 @@ async fn a_subject_is_held_by_one_run_at_a_time(place: &Place) {
     world.start(&plan, wanted()).await;
 }
 
-fn waits_for(subject: &str) -> Wanted {
-    Wanted { subject: Some(subject.into()), queued: Some(Queued { cancels: false }), ..Wanted::default() }
+fn waits_for(subject: &str) -> StartOptions {
+    StartOptions { subject: Some(subject.into()), queued: Some(Queued { cancels: false }), ..StartOptions::default() }
 }
 
-async fn a_subject_is_passed_on_in_order(place: &Place) {
-    let world = place.world().await;
+async fn a_subject_is_passed_on_in_order(database: &TestDatabase) {
+    let world = database.world().await;
     let plan = tasks(1);
-    let wanted = || Wanted { subject: Some("T-8".into()), ..Wanted::default() };
+    let wanted = || StartOptions { subject: Some("T-8".into()), ..StartOptions::default() };
     let mut holder = world.start(&plan, wanted()).await;
     // Those who wait stand in the order of their ids, whenever they were written.
     let mut ids: Vec<_> = (0..3).map(|_| RunId(fresh())).collect();
     ids.sort_unstable();
     let mut queued = Vec::new();
     for id in [ids[1], ids[0], ids[2]] {
-        queued.push(world.start(&plan, Wanted { id: Some(id), ..waits_for("T-8") }).await);
+        queued.push(world.start(&plan, StartOptions { id: Some(id), ..waits_for("T-8") }).await);
     }
     queued.sort_by_key(|run| run.id);
     let line = world.store.subject_line(world.tenant, "T-8", 10).await.unwrap();
@@ -142,8 +146,8 @@ async fn a_subject_is_passed_on_in_order(place: &Place) {
     assert!(world.findings().await.is_empty());
 }
 
-async fn the_queue_of_a_subject_has_a_limit(place: &Place) {
-    let world = place.world().await;
+async fn the_queue_of_a_subject_has_a_limit(database: &TestDatabase) {
+    let world = database.world().await;
     let plan = tasks(1);
     let starts = (0..=limits::SUBJECT_QUEUE_MAX).map(|_| start_set(world.tenant, &plan, waits_for("T-9")).1);
     let answers = futures::future::join_all(starts.map(|change| world.store.submit(change))).await;
@@ -167,14 +171,14 @@ pub fn signal(world: &World, key: &str) -> SignalRow {
     }
 }
 
-async fn a_signal_instead_of_a_run_needs_a_holder(place: &Place) {
-    let world = place.world().await;
+async fn a_signal_instead_of_a_run_needs_a_holder(database: &TestDatabase) {
+    let world = database.world().await;
     let run = RunId(fresh());
     let tell = |run, request: Option<&str>| {
         world.store.write(SignalSubject { signal: signal(&world, "T-11"), run, request: request.map(idempotency) })
     };
     assert_eq!(tell(run, Some("k1")).await.unwrap(), SubjectSignaled::Free);
-    let holder = world.start(&tasks(1), Wanted { subject: Some("T-11".into()), ..Wanted::default() }).await;
+    let holder = world.start(&tasks(1), StartOptions { subject: Some("T-11".into()), ..StartOptions::default() }).await;
     assert_eq!(tell(holder.id, Some("k1")).await.unwrap(), SubjectSignaled::Signaled);
     assert_eq!(tell(holder.id, Some("k1")).await.unwrap(), SubjectSignaled::Duplicate);
     assert_eq!(tell(holder.id, None).await.unwrap(), SubjectSignaled::Signaled);
@@ -184,8 +188,8 @@ async fn a_signal_instead_of_a_run_needs_a_holder(place: &Place) {
     assert_eq!(record.run, Some(holder.id));
 }
 
-async fn a_signal_needs_a_tenant(place: &Place) {
-    let world = place.world().await;
+async fn a_signal_needs_a_tenant(database: &TestDatabase) {
+    let world = database.world().await;
     let row = SignalRow { tenant: tenant_id(404), ..signal(&world, "k") };
     assert_eq!(world.store.write(StoreSignal(row)).await.unwrap(), SignalStored::UnknownTenant);
     assert!(
@@ -193,9 +197,9 @@ async fn a_signal_needs_a_tenant(place: &Place) {
     );
 }
 
-async fn what_a_step_answered_before_a_restart_is_kept(place: &Place) {
-    let world = place.world().await;
-    let mut run = world.start(&tasks(3), Wanted::default()).await;
+async fn what_a_step_answered_before_a_restart_is_kept(database: &TestDatabase) {
+    let world = database.world().await;
+    let mut run = world.start(&tasks(3), StartOptions::default()).await;
     world.claim(&mut run, SessionId(fresh())).await;
     world.complete(&mut run).await;
     world.complete(&mut run).await;
@@ -213,13 +217,13 @@ async fn what_a_step_answered_before_a_restart_is_kept(place: &Place) {
 
 /// A harmless change of the run with one more side write.
 pub fn with_side(world: &World, side: SideWrite) -> Box<interlock_core::run::change::ChangeSet> {
-    let (_, mut change) = start_set(world.tenant, &tasks(1), Wanted::default());
+    let (_, mut change) = start_set(world.tenant, &tasks(1), StartOptions::default());
     change.side.push(side);
     change
 }
 
-async fn a_signal_is_consumed_once(place: &Place) {
-    let world = place.world().await;
+async fn a_signal_is_consumed_once(database: &TestDatabase) {
+    let world = database.world().await;
     let id = SignalId(fresh());
     let row = SignalRow {
         tenant: world.tenant,
@@ -243,8 +247,8 @@ async fn a_signal_is_consumed_once(place: &Place) {
     assert!(world.store.pending_signals(world.tenant, "go", "k", Timestamp(0), 10).await.unwrap().is_empty());
 }
 
-async fn a_person_votes_once(place: &Place) {
-    let world = place.world().await;
+async fn a_person_votes_once(database: &TestDatabase) {
+    let world = database.world().await;
     let approval = ApprovalId(fresh());
     let vote = |person: &str| SideWrite::Vote {
         approval,
@@ -255,16 +259,16 @@ async fn a_person_votes_once(place: &Place) {
     assert_eq!(refusal(world.store.submit(with_side(&world, vote("bob"))).await), None);
 }
 
-async fn a_refused_guard_writes_nothing(place: &Place) {
-    let world = place.world().await;
+async fn a_refused_guard_writes_nothing(database: &TestDatabase) {
+    let world = database.world().await;
     let plan = tasks(1);
-    world.start(&plan, Wanted { idempotency: Some(idempotency("used")), ..Wanted::default() }).await;
+    world.start(&plan, StartOptions { idempotency: Some(idempotency("used")), ..StartOptions::default() }).await;
     // The subject comes before the key in some sets and after it in others; either way nothing may stay.
-    let wanted = Wanted {
+    let wanted = StartOptions {
         idempotency: Some(idempotency("used")),
         subject: Some("S".into()),
         labels: vec![("repo".into(), "x".into())],
-        ..Wanted::default()
+        ..StartOptions::default()
     };
     let (run, mut change) = start_set(world.tenant, &plan, wanted);
     assert_eq!(refusal(world.store.submit(change.clone()).await), Some(Refusal::IdempotencyExists));
@@ -281,13 +285,13 @@ async fn limited(world: &World, caps: Caps, pending_runs_max: Option<u32>) -> Wo
     World { store: world.store.clone(), tenant: tenant_id(5) }
 }
 
-async fn concurrency_is_capped(place: &Place) {
-    let world = place.world().await;
+async fn concurrency_is_capped(database: &TestDatabase) {
+    let world = database.world().await;
     let world = limited(&world, Caps { max_concurrency: Some(3), max_runs_per_min: None }, None).await;
     let plan = tasks(2);
     let mut runs = Vec::new();
     for _ in 0..12 {
-        runs.push(world.start(&plan, Wanted::default()).await);
+        runs.push(world.start(&plan, StartOptions::default()).await);
     }
     let session = SessionId(fresh());
     let claims = runs.iter().map(|run| world.store.submit(command(run, Command::Claim { session }, NOW)));
@@ -317,8 +321,8 @@ async fn concurrency_is_capped(place: &Place) {
     assert_eq!(refusal(claim(1).await), Some(Refusal::Throttled));
 }
 
-async fn starts_are_rationed_by_the_minute(place: &Place) {
-    let world = place.world().await;
+async fn starts_are_rationed_by_the_minute(database: &TestDatabase) {
+    let world = database.world().await;
     let world = limited(&world, Caps { max_concurrency: None, max_runs_per_min: Some(6) }, None).await;
     let plan = tasks(1);
     let session = SessionId(fresh());
@@ -326,7 +330,7 @@ async fn starts_are_rationed_by_the_minute(place: &Place) {
     for second in 0..30 {
         let now = Timestamp(NOW.0 + second * 1_000);
         for _ in 0..2 {
-            let run = world.start(&plan, Wanted { at: Some(now), ..Wanted::default() }).await;
+            let run = world.start(&plan, StartOptions { at: Some(now), ..StartOptions::default() }).await;
             claimed += usize::from(
                 refusal(world.store.submit(command(&run, Command::Claim { session }, now)).await).is_none(),
             );
@@ -336,22 +340,22 @@ async fn starts_are_rationed_by_the_minute(place: &Place) {
     assert_eq!(claimed, 6 + 2);
 }
 
-async fn pending_runs_are_bounded(place: &Place) {
-    let world = place.world().await;
+async fn pending_runs_are_bounded(database: &TestDatabase) {
+    let world = database.world().await;
     let world = limited(&world, Caps::default(), Some(2)).await;
     let plan = tasks(1);
-    let mut first = world.start(&plan, Wanted::default()).await;
-    world.start(&plan, Wanted::default()).await;
-    let (_, third) = start_set(world.tenant, &plan, Wanted::default());
+    let mut first = world.start(&plan, StartOptions::default()).await;
+    world.start(&plan, StartOptions::default()).await;
+    let (_, third) = start_set(world.tenant, &plan, StartOptions::default());
     assert_eq!(refusal(world.store.submit(third.clone()).await), Some(Refusal::TooManyPending));
     world.claim(&mut first, SessionId(fresh())).await;
     assert_eq!(refusal(world.store.submit(third).await), None);
 }
 
-async fn rows_that_the_database_refuses_harm_no_neighbour(place: &Place) {
-    let world = place.world().await;
+async fn rows_that_the_database_refuses_harm_no_neighbour(database: &TestDatabase) {
+    let world = database.world().await;
     let plan = tasks(1);
-    let mut sets: Vec<_> = (0..10).map(|_| start_set(world.tenant, &plan, Wanted::default())).collect();
+    let mut sets: Vec<_> = (0..10).map(|_| start_set(world.tenant, &plan, StartOptions::default())).collect();
     // A journal row whose seq exists already cannot be written.
     let twice = sets[4].1.journal[0].clone();
     sets[4].1.journal.push(twice);

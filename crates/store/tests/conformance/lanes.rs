@@ -10,7 +10,7 @@ use interlock_core::ids::SessionId;
 use interlock_core::time::Millis;
 use interlock_store::{CommitFault, Faults, Mode, Options, PutTenant, Seal, Store, SubmitError, Tenant};
 
-use crate::fixture::{NOW, Place, Wanted, World, completion, fresh, options, start_set, tasks, tenant_id};
+use crate::harness::{NOW, StartOptions, TestDatabase, World, completion, fresh, options, start_set, tasks, tenant_id};
 
 crate::on_every_store!(
     sets_of_one_run_keep_their_order,
@@ -19,10 +19,11 @@ crate::on_every_store!(
     a_closed_store_says_so
 );
 
-async fn sets_of_one_run_keep_their_order(place: &Place) {
-    let world = place.world().await;
+async fn sets_of_one_run_keep_their_order(database: &TestDatabase) {
+    let world = database.world().await;
     let session = SessionId(fresh());
-    let (mut run, start) = start_set(world.tenant, &tasks(4), Wanted { claim: Some(session), ..Wanted::default() });
+    let (mut run, start) =
+        start_set(world.tenant, &tasks(4), StartOptions { claim: Some(session), ..StartOptions::default() });
     // Decided one upon the other in memory, submitted at once: each expects what the one before it leaves.
     let mut sets = vec![start.clone()];
     run.apply(&start);
@@ -39,14 +40,14 @@ async fn sets_of_one_run_keep_their_order(place: &Place) {
 }
 
 /// Also runs that change their way, and runs that were started one after the other on different ways.
-async fn sets_go_either_way_and_the_feed_tells_them_as_they_were_committed(place: &Place) {
-    let world = place.world().await;
+async fn sets_go_either_way_and_the_feed_tells_them_as_they_were_committed(database: &TestDatabase) {
+    let world = database.world().await;
     let session = SessionId(fresh());
     let mut at = NOW;
     let mut started = Vec::new();
     let mut past = false;
     for _ in 0..20 {
-        let wanted = Wanted { claim: Some(session), at: Some(at), ..Wanted::default() };
+        let wanted = StartOptions { claim: Some(session), at: Some(at), ..StartOptions::default() };
         let (mut run, mut change) = start_set(world.tenant, &tasks(2), wanted);
         started.push(run.id);
         loop {
@@ -69,10 +70,10 @@ async fn sets_go_either_way_and_the_feed_tells_them_as_they_were_committed(place
     assert_eq!(told, started, "each run ended before the next one began");
 }
 
-async fn many_submissions_share_a_commit(place: &Place) {
-    let world = place.world().await;
+async fn many_submissions_share_a_commit(database: &TestDatabase) {
+    let world = database.world().await;
     let before = world.store.stats().await.unwrap();
-    let starts: Vec<_> = (0..400).map(|_| start_set(world.tenant, &tasks(1), Wanted::default()).1).collect();
+    let starts: Vec<_> = (0..400).map(|_| start_set(world.tenant, &tasks(1), StartOptions::default()).1).collect();
     let answers = futures::future::join_all(starts.into_iter().map(|set| world.store.submit(set))).await;
     assert!(answers.into_iter().all(|answer| answer.is_ok()));
     let after = world.store.stats().await.unwrap();
@@ -81,10 +82,10 @@ async fn many_submissions_share_a_commit(place: &Place) {
     assert_eq!((after.live_runs, after.queued), (400, 0));
 }
 
-async fn a_closed_store_says_so(place: &Place) {
-    let world = place.world().await;
+async fn a_closed_store_says_so(database: &TestDatabase) {
+    let world = database.world().await;
     let store = world.store.clone();
-    let waiting: Vec<_> = (0..50).map(|_| start_set(world.tenant, &tasks(1), Wanted::default()).1).collect();
+    let waiting: Vec<_> = (0..50).map(|_| start_set(world.tenant, &tasks(1), StartOptions::default()).1).collect();
     let submissions: Vec<_> = waiting
         .into_iter()
         .map(|set| {
@@ -98,7 +99,7 @@ async fn a_closed_store_says_so(place: &Place) {
         let answer = submission.await.unwrap();
         assert!(matches!(answer, Ok(_) | Err(SubmitError::Closed)));
     }
-    let (_, late) = start_set(tenant_id(1), &tasks(1), Wanted::default());
+    let (_, late) = start_set(tenant_id(1), &tasks(1), StartOptions::default());
     assert!(matches!(store.submit(late).await, Err(SubmitError::Closed)));
 }
 
@@ -132,9 +133,9 @@ impl Faults for Lossy {
     }
 }
 
-async fn inline(place: &Place, faults: Arc<dyn Faults>) -> World {
+async fn inline(database: &TestDatabase, faults: Arc<dyn Faults>) -> World {
     let options = Options { mode: Mode::Inline(faults), ..options() };
-    let store = Store::open(&place.url, options).await.unwrap();
+    let store = Store::open(&database.url, options).await.unwrap();
     let tenant = tenant_id(1);
     store.write(PutTenant(Tenant::new(tenant, "one", NOW))).await.unwrap();
     World { store, tenant }
@@ -143,13 +144,13 @@ async fn inline(place: &Place, faults: Arc<dyn Faults>) -> World {
 /// Time stands still but for the sleeps, and everything runs on this thread.
 #[tokio::test(start_paused = true)]
 async fn commits_with_unknown_outcome_are_applied_once() {
-    let place = Place::memory();
+    let database = TestDatabase::memory();
     let faults = Arc::new(Lossy::default());
-    let world = inline(&place, Arc::clone(&faults) as _).await;
+    let world = inline(&database, Arc::clone(&faults) as _).await;
     let workers = (0..10).map(|_| async {
         let session = SessionId(fresh());
         for _ in 0..5 {
-            let mut run = world.start(&tasks(3), Wanted::default()).await;
+            let mut run = world.start(&tasks(3), StartOptions::default()).await;
             world.finish(&mut run, session).await;
             assert_eq!(world.load(&run).await, run);
         }
@@ -162,10 +163,10 @@ async fn commits_with_unknown_outcome_are_applied_once() {
 
 #[tokio::test(start_paused = true)]
 async fn a_killed_store_leaves_what_it_had_committed() {
-    let place = Place::memory();
-    let world = inline(&place, Arc::new(Lossy::default())).await;
-    let run = world.start(&tasks(2), Wanted::default()).await;
-    let (_, unanswered) = start_set(world.tenant, &tasks(1), Wanted::default());
+    let database = TestDatabase::memory();
+    let world = inline(&database, Arc::new(Lossy::default())).await;
+    let run = world.start(&tasks(2), StartOptions::default()).await;
+    let (_, unanswered) = start_set(world.tenant, &tasks(1), StartOptions::default());
     let submission = tokio::spawn({
         let store = world.store.clone();
         async move { store.submit(unanswered).await }
@@ -173,17 +174,17 @@ async fn a_killed_store_leaves_what_it_had_committed() {
     tokio::task::yield_now().await;
     world.store.kill();
     assert!(matches!(submission.await.unwrap(), Err(SubmitError::Closed)));
-    let again = inline(&place, Arc::new(Lossy::default())).await;
+    let again = inline(&database, Arc::new(Lossy::default())).await;
     assert_eq!(again.load(&run).await, run);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_full_queue_is_an_answer() {
-    let place = Place::memory();
+    let database = TestDatabase::memory();
     let options = Options { mode: Mode::Inline(Arc::new(Lossy::default())), queue_max: 3, ..options() };
-    let store = Store::open(&place.url, options).await.unwrap();
+    let store = Store::open(&database.url, options).await.unwrap();
     store.write(PutTenant(Tenant::new(tenant_id(1), "one", NOW))).await.unwrap();
-    let sets = (0..20).map(|_| store.try_submit(start_set(tenant_id(1), &tasks(1), Wanted::default()).1));
+    let sets = (0..20).map(|_| store.try_submit(start_set(tenant_id(1), &tasks(1), StartOptions::default()).1));
     let answers = futures::future::join_all(sets).await;
     let busy = answers.iter().filter(|answer| matches!(answer, Err(SubmitError::Busy))).count();
     assert_eq!(busy, 17);

@@ -1,4 +1,4 @@
-//! The limits of a workflow hold over all its runs, and over nobody else's.
+//! The limits of a workflow hold over all its runs, and over no others.
 
 use std::sync::Arc;
 
@@ -6,11 +6,11 @@ use interlock_core::decide::Command;
 use interlock_core::ids::SessionId;
 use interlock_core::plan::Plan;
 use interlock_core::run::Run;
-use interlock_core::tenant::caps::{Caps, Held};
+use interlock_core::tenant::caps::{Caps, ReachedCap};
 use interlock_core::time::Timestamp;
 use interlock_store::{PutTenant, Refusal, SubmitError, Tenant};
 
-use crate::fixture::{NOW, Place, Wanted, World, command, fresh, start_set, tasks, tenant_id};
+use crate::harness::{NOW, StartOptions, TestDatabase, World, command, fresh, start_set, tasks, tenant_id};
 
 crate::on_every_store!(
     a_workflow_has_no_more_claims_than_it_may,
@@ -35,7 +35,7 @@ fn at_once(max: u32) -> Caps {
 }
 
 fn full(max: u32) -> Refusal {
-    Refusal::WorkflowThrottled { held: Held::Concurrency { max } }
+    Refusal::WorkflowThrottled { held: ReachedCap::Concurrency { max } }
 }
 
 /// Tries to claim the run's current step; answers what refuses it.
@@ -50,13 +50,13 @@ async fn claim(world: &World, run: &mut Run, session: SessionId) -> Option<Refus
     }
 }
 
-async fn a_workflow_has_no_more_claims_than_it_may(place: &Place) {
-    let world = place.world().await;
+async fn a_workflow_has_no_more_claims_than_it_may(database: &TestDatabase) {
+    let world = database.world().await;
     let plan = limited("narrow", 1, at_once(3));
     let session = SessionId(fresh());
     let mut runs = Vec::new();
     for _ in 0..12 {
-        runs.push(world.start(&plan, Wanted::default()).await);
+        runs.push(world.start(&plan, StartOptions::default()).await);
     }
     let claims = runs.iter().map(|run| world.store.submit(command(run, Command::Claim { session }, NOW)));
     let answers = futures::future::join_all(claims).await;
@@ -72,18 +72,18 @@ async fn a_workflow_has_no_more_claims_than_it_may(place: &Place) {
     assert_eq!((claimed.len(), world.store.claims_of(session).await.unwrap().len()), (3, 3));
     assert_eq!(world.store.workflow_usage(world.tenant, "narrow").await.unwrap().live_claims, 3);
     // A start that would take its first step obeys too, and can be made without.
-    let start = |claim| start_set(world.tenant, &plan, Wanted { claim, ..Wanted::default() }).1;
+    let start = |claim| start_set(world.tenant, &plan, StartOptions { claim, ..StartOptions::default() }).1;
     match world.store.submit(start(Some(session))).await {
         Err(SubmitError::Refused(refusal)) => assert_eq!(refusal, full(3)),
         other => panic!("{other:?}"),
     }
     world.store.submit(start(None)).await.unwrap();
-    // Nobody else is held up: not another workflow, not another tenant's of the same name.
-    let mut other = world.start(&limited("other", 1, at_once(1)), Wanted::default()).await;
+    // No others are held up: not another workflow, not another tenant's of the same name.
+    let mut other = world.start(&limited("other", 1, at_once(1)), StartOptions::default()).await;
     assert_eq!(claim(&world, &mut other, session).await, None);
     world.store.write(PutTenant(Tenant::new(tenant_id(9), "nine", NOW))).await.unwrap();
     let nine = World { store: world.store.clone(), tenant: tenant_id(9) };
-    let mut theirs = nine.start(&plan, Wanted::default()).await;
+    let mut theirs = nine.start(&plan, StartOptions::default()).await;
     assert_eq!(claim(&nine, &mut theirs, session).await, None);
     // A claim handed on to the next step takes no new place; the end of a run frees one.
     world.complete(&mut claimed[0]).await;
@@ -93,15 +93,15 @@ async fn a_workflow_has_no_more_claims_than_it_may(place: &Place) {
     assert_eq!(claim(&world, &mut waiting[1], session).await, Some(full(3)));
 }
 
-async fn every_version_counts_and_each_keeps_to_its_own_limit(place: &Place) {
-    let world = place.world().await;
+async fn every_version_counts_and_each_keeps_to_its_own_limit(database: &TestDatabase) {
+    let world = database.world().await;
     let session = SessionId(fresh());
     let versions = [Caps::default(), at_once(2), at_once(3)];
     let mut runs = Vec::new();
     for (version, caps) in (1..).zip(versions) {
         let plan = limited("grown", version, caps);
-        runs.push(world.start(&plan, Wanted::default()).await);
-        runs.push(world.start(&plan, Wanted::default()).await);
+        runs.push(world.start(&plan, StartOptions::default()).await);
+        runs.push(world.start(&plan, StartOptions::default()).await);
     }
     let [free, freer, two, second, three, third] = &mut runs[..] else { unreachable!() };
     assert_eq!(claim(&world, free, session).await, None);
@@ -115,8 +115,8 @@ async fn every_version_counts_and_each_keeps_to_its_own_limit(place: &Place) {
     assert_eq!(claim(&world, second, session).await, None);
 }
 
-async fn runs_of_a_workflow_are_rationed_by_the_minute(place: &Place) {
-    let world = place.world().await;
+async fn runs_of_a_workflow_are_rationed_by_the_minute(database: &TestDatabase) {
+    let world = database.world().await;
     let plan = limited("slow", 1, Caps { max_concurrency: None, max_runs_per_min: Some(6) });
     let unlimited = limited("fast", 1, Caps::default());
     let session = SessionId(fresh());
@@ -124,17 +124,17 @@ async fn runs_of_a_workflow_are_rationed_by_the_minute(place: &Place) {
     for second in 0..30 {
         let now = Timestamp(NOW.0 + second * 1_000);
         for _ in 0..2 {
-            let run = world.start(&plan, Wanted { at: Some(now), ..Wanted::default() }).await;
+            let run = world.start(&plan, StartOptions { at: Some(now), ..StartOptions::default() }).await;
             match world.store.submit(command(&run, Command::Claim { session }, now)).await {
                 Ok(_) => claimed += 1,
-                Err(SubmitError::Refused(Refusal::WorkflowThrottled { held: Held::Rate { max: 6, until } })) => {
+                Err(SubmitError::Refused(Refusal::WorkflowThrottled { held: ReachedCap::Rate { max: 6, until } })) => {
                     let wait = until.since(now).0;
                     assert!((1..=10_000).contains(&wait), "it waits {wait} ms");
                 }
                 Err(other) => panic!("{other}"),
             }
         }
-        let other = world.start(&unlimited, Wanted { at: Some(now), ..Wanted::default() }).await;
+        let other = world.start(&unlimited, StartOptions { at: Some(now), ..StartOptions::default() }).await;
         world.store.submit(command(&other, Command::Claim { session }, now)).await.unwrap();
     }
     // Six at once, then one every ten seconds.
@@ -144,8 +144,8 @@ async fn runs_of_a_workflow_are_rationed_by_the_minute(place: &Place) {
     assert_eq!((usage.live_claims, usage.rate_next_at), (8, NOW + interlock_core::time::Millis(80_000)));
 }
 
-async fn what_one_limit_refuses_takes_no_place_of_the_other(place: &Place) {
-    let world = place.world().await;
+async fn what_one_limit_refuses_takes_no_place_of_the_other(database: &TestDatabase) {
+    let world = database.world().await;
     let caps = Caps { max_concurrency: Some(2), max_runs_per_min: Some(60) };
     world.store.write(PutTenant(Tenant { caps, ..Tenant::new(tenant_id(5), "five", NOW) })).await.unwrap();
     let world = World { store: world.store.clone(), tenant: tenant_id(5) };
@@ -153,9 +153,9 @@ async fn what_one_limit_refuses_takes_no_place_of_the_other(place: &Place) {
     let plan = limited("narrow", 1, at_once(1));
     let mut runs = Vec::new();
     for _ in 0..6 {
-        runs.push(world.start(&plan, Wanted::default()).await);
+        runs.push(world.start(&plan, StartOptions::default()).await);
     }
-    runs.push(world.start(&tasks(1), Wanted::default()).await);
+    runs.push(world.start(&tasks(1), StartOptions::default()).await);
     // In one group, as far as the lane is free to make one.
     let claims = runs.iter().map(|run| world.store.submit(command(run, Command::Claim { session }, NOW)));
     let answers = futures::future::join_all(claims).await;
@@ -165,13 +165,13 @@ async fn what_one_limit_refuses_takes_no_place_of_the_other(place: &Place) {
     assert_eq!((usage.live_claims, usage.rate_next_at), (2, NOW + interlock_core::time::Millis(2_000)));
 }
 
-async fn ready_runs_of_some_workflows_can_be_left_out(place: &Place) {
-    let world = place.world().await;
+async fn ready_runs_of_some_workflows_can_be_left_out(database: &TestDatabase) {
+    let world = database.world().await;
     let (narrow, other) = (limited("narrow", 1, at_once(1)), limited("other", 1, Caps::default()));
     for _ in 0..3 {
-        world.start(&narrow, Wanted { priority: 9, ..Wanted::default() }).await;
+        world.start(&narrow, StartOptions { priority: 9, ..StartOptions::default() }).await;
     }
-    let run = world.start(&other, Wanted::default()).await;
+    let run = world.start(&other, StartOptions::default()).await;
     let groups = world.store.ready_groups(&[], NOW).await.unwrap();
     let found = |without: &[&str]| {
         let names: Vec<String> = without.iter().map(|name| (*name).to_owned()).collect();

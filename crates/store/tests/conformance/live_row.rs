@@ -13,7 +13,7 @@ use interlock_store::StoreUrl;
 use interlock_store::sql::live::LIVE_COLUMNS;
 use uuid::Uuid;
 
-use crate::fixture::{NOW, Place, Wanted, command, completion, fresh, start_set, tasks};
+use crate::harness::{NOW, StartOptions, TestDatabase, command, completion, fresh, start_set, tasks};
 
 /// A row in which no two columns hold the same, and none holds what it holds in another round.
 fn distinct(version: u64, round: u32) -> LiveRow {
@@ -73,10 +73,10 @@ fn value(column: &str, row: &LiveRow) -> Option<String> {
 }
 
 /// The row as the database has it, every column by its name.
-async fn stored(place: &Place, run: RunId) -> BTreeMap<String, Option<String>> {
+async fn stored(database: &TestDatabase, run: RunId) -> BTreeMap<String, Option<String>> {
     let (mut columns, mut found) = (Vec::new(), Vec::new());
     for column in LIVE_COLUMNS {
-        columns.push(match (&place.url, column.kind) {
+        columns.push(match (&database.url, column.kind) {
             (StoreUrl::Postgres(_), "bytea") => format!("encode({}, 'hex')", column.name),
             (_, "bytea") => format!("lower(hex({}))", column.name),
             _ => format!("CAST({} AS TEXT)", column.name),
@@ -84,14 +84,14 @@ async fn stored(place: &Place, run: RunId) -> BTreeMap<String, Option<String>> {
     }
     let id = run.0.simple();
     let list = columns.join(", ");
-    if let StoreUrl::Postgres(url) = &place.url {
+    if let StoreUrl::Postgres(url) = &database.url {
         let (client, connection) = tokio_postgres::connect(url, tokio_postgres::NoTls).await.unwrap();
         tokio::spawn(connection);
         let sql = format!("SELECT {list} FROM run_live WHERE run_id = decode('{id}', 'hex')");
         let row = client.query_one(&sql, &[]).await.unwrap();
         found.extend((0..columns.len()).map(|index| row.get::<_, Option<String>>(index)));
     } else {
-        let connection = rusqlite::Connection::open(place.path()).unwrap();
+        let connection = rusqlite::Connection::open(database.path()).unwrap();
         let sql = format!("SELECT {list} FROM run_live WHERE run_id = x'{id}'");
         let read = |row: &rusqlite::Row<'_>| (0..columns.len()).map(|index| row.get(index)).collect();
         found = connection.query_row(&sql, [], read).unwrap();
@@ -99,9 +99,9 @@ async fn stored(place: &Place, run: RunId) -> BTreeMap<String, Option<String>> {
     LIVE_COLUMNS.iter().map(|column| column.name.to_owned()).zip(found).collect()
 }
 
-async fn every_column_is_written_by_its_name(place: &Place) {
-    let world = place.world().await;
-    let (mut run, mut change) = start_set(world.tenant, &tasks(2), Wanted::default());
+async fn every_column_is_written_by_its_name(database: &TestDatabase) {
+    let world = database.world().await;
+    let (mut run, mut change) = start_set(world.tenant, &tasks(2), StartOptions::default());
     let session = SessionId(fresh());
     let mut held: BTreeMap<String, Option<String>> = BTreeMap::new();
     for (round, how) in [(1, "inserted"), (2, "put"), (3, "advanced")] {
@@ -114,7 +114,7 @@ async fn every_column_is_written_by_its_name(place: &Place) {
         run.apply(&change);
         change.live = if advances { LiveChange::Advance(Box::new(row)) } else { LiveChange::Put(Box::new(row)) };
         let committed: Box<ChangeSet> = world.store.submit(change).await.unwrap();
-        let found = stored(place, run.id).await;
+        let found = stored(database, run.id).await;
         for (name, wanted) in &held {
             assert_eq!(&found[name], wanted, "`{name}`, {how}");
         }
@@ -129,22 +129,22 @@ async fn every_column_is_written_by_its_name(place: &Place) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_column_is_written_by_its_name_on_sqlite() {
-    every_column_is_written_by_its_name(&Place::file()).await;
+    every_column_is_written_by_its_name(&TestDatabase::file()).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_column_is_written_by_its_name_on_postgres() {
-    let place = Place::postgres().await;
-    every_column_is_written_by_its_name(&place).await;
-    place.remove().await;
+    let database = TestDatabase::postgres().await;
+    every_column_is_written_by_its_name(&database).await;
+    database.remove().await;
 }
 
 /// The description is the table, in its order.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_description_is_the_table() {
-    let place = Place::file();
-    place.open().await.close().await;
-    let connection = rusqlite::Connection::open(place.path()).unwrap();
+    let database = TestDatabase::file();
+    database.open().await.close().await;
+    let connection = rusqlite::Connection::open(database.path()).unwrap();
     let mut statement = connection.prepare("SELECT name FROM pragma_table_info('run_live') ORDER BY cid").unwrap();
     let table: Vec<String> = statement.query_map([], |row| row.get(0)).unwrap().collect::<Result<_, _>>().unwrap();
     let described: Vec<&str> =

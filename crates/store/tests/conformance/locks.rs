@@ -1,5 +1,5 @@
-//! A transaction elsewhere holds a lock and does not let go, as that of a frozen server does: whoever needs the lock
-//! waits, and everybody else goes on, in the same lane.
+//! A transaction elsewhere holds a lock and does not let go, as that of a frozen server does: commits that need the
+//! lock wait, and all others go on, in the same lane.
 
 use std::time::Duration;
 
@@ -11,40 +11,40 @@ use interlock_store::{Options, PutTenant, Store, StoreUrl, SubmitError, Tenant};
 use tokio::task::JoinHandle;
 use tokio_postgres::{Client, NoTls};
 
-use crate::fixture::{NOW, Place, Wanted, World, completion, fresh, options, start_set, tasks, tenant_id};
+use crate::harness::{NOW, StartOptions, TestDatabase, World, completion, fresh, options, start_set, tasks, tenant_id};
 
 /// Less than what the lock is held for, and more than a busy machine takes for a commit.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// A store with one lane for runs, a tenant with a limit, and a connection that locks things.
-struct Scene {
-    place: Place,
+struct LockedStore {
+    database: TestDatabase,
     world: World,
     capped: World,
     holder: Client,
     watch: Client,
 }
 
-async fn scene() -> Scene {
-    let place = Place::postgres().await;
-    let store = Store::open(&place.url, Options { lanes: 1, ..options() }).await.unwrap();
+async fn scene() -> LockedStore {
+    let database = TestDatabase::postgres().await;
+    let store = Store::open(&database.url, Options { lanes: 1, ..options() }).await.unwrap();
     let (tenant, limited) = (tenant_id(1), tenant_id(6));
     store.write(PutTenant(Tenant::new(tenant, "one", NOW))).await.unwrap();
     let caps = Caps { max_concurrency: Some(100), max_runs_per_min: None };
     store.write(PutTenant(Tenant { caps, ..Tenant::new(limited, "capped", NOW) })).await.unwrap();
-    let (holder, watch) = (client(&place).await, client(&place).await);
+    let (holder, watch) = (client(&database).await, client(&database).await);
     let world = World { store: store.clone(), tenant };
-    Scene { place, world, capped: World { store, tenant: limited }, holder, watch }
+    LockedStore { database, world, capped: World { store, tenant: limited }, holder, watch }
 }
 
-async fn client(place: &Place) -> Client {
-    let StoreUrl::Postgres(url) = &place.url else { panic!("not PostgreSQL") };
+async fn client(database: &TestDatabase) -> Client {
+    let StoreUrl::Postgres(url) = &database.url else { panic!("not PostgreSQL") };
     let (client, connection) = tokio_postgres::connect(url, NoTls).await.unwrap();
     tokio::spawn(connection);
     client
 }
 
-impl Scene {
+impl LockedStore {
     async fn hold(&self, sql: &str) {
         self.holder.batch_execute(&format!("BEGIN; {sql}")).await.unwrap();
     }
@@ -54,7 +54,7 @@ impl Scene {
     }
 
     /// Until some session of the store waits for a lock.
-    async fn somebody_waits(&self) {
+    async fn a_session_waits_for_a_lock(&self) {
         let waiting = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()
              AND application_name = 'interlock' AND wait_event_type = 'Lock'";
         while self.watch.query_one(waiting, &[]).await.unwrap().get::<_, i64>(0) == 0 {
@@ -66,7 +66,7 @@ impl Scene {
     async fn others_go_on(&self) {
         let others = async {
             for _ in 0..30 {
-                let mut run = self.world.start(&tasks(1), Wanted::default()).await;
+                let mut run = self.world.start(&tasks(1), StartOptions::default()).await;
                 self.world.finish(&mut run, SessionId(fresh())).await;
             }
         };
@@ -74,18 +74,18 @@ impl Scene {
     }
 
     async fn end(self) {
-        let Self { place, world, capped, .. } = self;
+        let Self { database, world, capped, .. } = self;
         assert_eq!(world.findings().await, []);
         drop((world, capped));
-        place.remove().await;
+        database.remove().await;
     }
 }
 
-fn claimed() -> Wanted {
-    Wanted { claim: Some(SessionId(fresh())), ..Wanted::default() }
+fn claimed() -> StartOptions {
+    StartOptions { claim: Some(SessionId(fresh())), ..StartOptions::default() }
 }
 
-fn submitted(store: &Store, tenant: TenantId, wanted: Wanted) -> JoinHandle<Result<(), SubmitError>> {
+fn submitted(store: &Store, tenant: TenantId, wanted: StartOptions) -> JoinHandle<Result<(), SubmitError>> {
     let (store, (_, change)) = (store.clone(), start_set(tenant, &tasks(1), wanted));
     tokio::spawn(async move { store.submit(change).await.map(drop) })
 }
@@ -94,7 +94,7 @@ pub async fn other_tenants_go_on_while_one_tenants_limits_are_locked() {
     let scene = scene().await;
     scene.hold("SELECT 1 FROM tenants FOR UPDATE").await;
     let mut waiting = vec![submitted(&scene.capped.store, scene.capped.tenant, claimed())];
-    scene.somebody_waits().await;
+    scene.a_session_waits_for_a_lock().await;
     waiting.extend((0..20).map(|_| submitted(&scene.capped.store, scene.capped.tenant, claimed())));
     scene.others_go_on().await;
     assert!(waiting.iter().all(|start| !start.is_finished()), "the tenant's limits were not asked");
@@ -121,7 +121,7 @@ pub async fn a_locked_run_waits_alone_and_keeps_its_order() {
         tokio::spawn(async move { store.submit(change).await.map(drop) })
     };
     let first = submit(first);
-    scene.somebody_waits().await;
+    scene.a_session_waits_for_a_lock().await;
     let second = submit(second);
     scene.others_go_on().await;
     assert!(!first.is_finished() && !second.is_finished());
@@ -148,7 +148,7 @@ mod among_others {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_locked_key_waits_alone() {
     let scene = scene().await;
-    let keyed = || Wanted {
+    let keyed = || StartOptions {
         idempotency: Some(IdempotencyRow {
             client: "c".into(),
             key: "k".into(),
@@ -156,7 +156,7 @@ async fn a_locked_key_waits_alone() {
             request_hash: Hash::of(b"request"),
             expires_at: NOW,
         }),
-        ..Wanted::default()
+        ..StartOptions::default()
     };
     // Another start with the same key, which is not committed yet.
     let tenant = scene.world.tenant.0.simple().to_string();
@@ -167,7 +167,7 @@ async fn a_locked_key_waits_alone() {
         ))
         .await;
     let start = submitted(&scene.world.store, scene.world.tenant, keyed());
-    scene.somebody_waits().await;
+    scene.a_session_waits_for_a_lock().await;
     scene.others_go_on().await;
     assert!(!start.is_finished());
     scene.release().await;
@@ -182,7 +182,7 @@ async fn an_operation_that_waits_for_a_lock_waits_alone() {
     let store = scene.world.store.clone();
     let renamed = Tenant::new(scene.capped.tenant, "renamed", NOW);
     let put = tokio::spawn(async move { store.write(PutTenant(renamed)).await });
-    scene.somebody_waits().await;
+    scene.a_session_waits_for_a_lock().await;
     scene.others_go_on().await;
     assert!(!put.is_finished());
     scene.release().await;
@@ -196,16 +196,16 @@ async fn closing_waits_for_what_is_blocked() {
     let scene = scene().await;
     scene.hold("SELECT 1 FROM tenants FOR UPDATE").await;
     let start = submitted(&scene.capped.store, scene.capped.tenant, claimed());
-    scene.somebody_waits().await;
+    scene.a_session_waits_for_a_lock().await;
     let closing = tokio::spawn(scene.world.store.clone().close());
     tokio::time::sleep(Duration::from_millis(700)).await;
     assert!(!closing.is_finished(), "it was closed with a start in it");
     scene.release().await;
     start.await.unwrap().unwrap();
     closing.await.unwrap();
-    let Scene { place, world, capped, .. } = scene;
+    let LockedStore { database, world, capped, .. } = scene;
     drop((world, capped));
-    place.remove().await;
+    database.remove().await;
 }
 
 /// A session whose client takes no answers is not idle as long as the answer fills the socket. Its locks come free all the
@@ -213,7 +213,7 @@ async fn closing_waits_for_what_is_blocked() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_client_that_takes_no_answer_loses_its_locks() {
     let scene = scene().await;
-    let StoreUrl::Postgres(url) = &scene.place.url else { panic!("not PostgreSQL") };
+    let StoreUrl::Postgres(url) = &scene.database.url else { panic!("not PostgreSQL") };
     let (frozen, mut connection) = tokio_postgres::connect(url, NoTls).await.unwrap();
     let begin = async {
         frozen.batch_execute(interlock_store::sql::COMMITTER_SETTINGS).await.unwrap();
@@ -223,7 +223,7 @@ async fn a_client_that_takes_no_answer_loses_its_locks() {
         () = begin => {}
         _ = &mut connection => panic!("the connection ended"),
     }
-    // Sent, and from then on nobody reads.
+    // Sent, and from then on the client does not read.
     let large = frozen.simple_query("SELECT repeat('x', 100000000)");
     let sent = tokio::time::timeout(Duration::from_millis(300), async { futures::join!(large, &mut connection) });
     assert!(sent.await.is_err(), "the answer did not fill the socket");

@@ -9,7 +9,7 @@ use interlock_store::{Options, Store, StoreUrl};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
-use crate::fixture::{Place, Wanted, World, fresh, options, tasks};
+use crate::harness::{StartOptions, TestDatabase, World, fresh, options, tasks};
 
 /// Every so many commits the connection ends before the answer is passed on.
 const ONE_IN: u32 = 5;
@@ -67,9 +67,9 @@ async fn a_commit_whose_answer_is_lost_is_answered_once() {
 }
 
 pub async fn commits_whose_answers_are_lost() {
-    let place = Place::postgres().await;
-    let world = place.world().await;
-    let StoreUrl::Postgres(url) = &place.url else { panic!("not PostgreSQL") };
+    let database = TestDatabase::postgres().await;
+    let world = database.world().await;
+    let StoreUrl::Postgres(url) = &database.url else { panic!("not PostgreSQL") };
     let address = url.split('@').nth(1).and_then(|rest| rest.split('/').next()).unwrap();
     let port: u16 = address.rsplit(':').next().unwrap().parse().unwrap();
     let lost = Arc::new(AtomicU32::new(0));
@@ -78,11 +78,11 @@ pub async fn commits_whose_answers_are_lost() {
     let store = Store::open(&through, Options { lanes: 1, ..options() }).await.unwrap();
     let world = World { store, ..world };
     for _ in 0..10 {
-        let mut run = world.start(&tasks(3), Wanted::default()).await;
+        let mut run = world.start(&tasks(3), StartOptions::default()).await;
         world.finish(&mut run, SessionId(fresh())).await;
     }
     assert!(lost.load(Ordering::Relaxed) >= 3, "{lost:?} answers were lost");
     assert_eq!(world.findings().await, []);
     drop(world);
-    place.remove().await;
+    database.remove().await;
 }

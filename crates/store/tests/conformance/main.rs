@@ -5,8 +5,8 @@ mod approvals;
 mod check;
 mod feed;
 mod filled;
-mod fixture;
 mod guards;
+mod harness;
 mod lanes;
 mod limits;
 mod live_row;
@@ -39,23 +39,23 @@ macro_rules! on_every_store {
         mod sqlite_file {
             $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
             async fn $name() {
-                let place = crate::fixture::Place::file();
-                super::$name(&place).await;
+                let database = crate::harness::TestDatabase::file();
+                super::$name(&database).await;
             })+
         }
         mod sqlite_memory {
             $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
             async fn $name() {
-                let place = crate::fixture::Place::memory();
-                super::$name(&place).await;
+                let database = crate::harness::TestDatabase::memory();
+                super::$name(&database).await;
             })+
         }
         mod postgres {
             $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
             async fn $name() {
-                let place = crate::fixture::Place::postgres().await;
-                super::$name(&place).await;
-                place.remove().await;
+                let database = crate::harness::TestDatabase::postgres().await;
+                super::$name(&database).await;
+                database.remove().await;
             })+
         }
     };

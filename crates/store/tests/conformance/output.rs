@@ -9,7 +9,7 @@ use interlock_core::work::AttemptRef;
 use interlock_core::work::output::{OutputChunk, OutputStream, OutputTaken};
 use interlock_store::{AppendOutput, OutputAppended, OutputPlace, OutputRow, Store, Sweep};
 
-use crate::fixture::{NOW, Place, Wanted, World, command, completion, fresh, tasks};
+use crate::harness::{NOW, StartOptions, TestDatabase, World, command, completion, fresh, tasks};
 
 crate::on_every_store!(
     a_batch_that_comes_twice_is_stored_once,
@@ -20,7 +20,7 @@ crate::on_every_store!(
 );
 
 async fn running(world: &World) -> (Run, AttemptRef) {
-    let mut run = world.start(&tasks(2), Wanted::default()).await;
+    let mut run = world.start(&tasks(2), StartOptions::default()).await;
     let claim = command(&run, Command::Claim { session: SessionId(fresh()) }, NOW);
     world.apply(&mut run, claim).await;
     let at = AttemptRef { tenant: world.tenant, run: run.id, position: 0, attempt: 1 };
@@ -52,8 +52,8 @@ fn texts(rows: &[OutputRow]) -> Vec<&str> {
     rows.iter().map(|row| row.text.as_str()).collect()
 }
 
-async fn a_batch_that_comes_twice_is_stored_once(place: &Place) {
-    let world = place.world().await;
+async fn a_batch_that_comes_twice_is_stored_once(database: &TestDatabase) {
+    let world = database.world().await;
     let (_, at) = running(&world).await;
     assert_eq!(append(&world.store, at, lines(1, &["a", "b"]), 100).await, taken(3, false));
     assert_eq!(append(&world.store, at, lines(1, &["a", "b"]), 100).await, taken(3, false), "its answer was lost");
@@ -67,12 +67,12 @@ async fn a_batch_that_comes_twice_is_stored_once(place: &Place) {
     assert_eq!(texts(&rest), ["c\0ü"]);
     let heads = world.store.output_heads(at.tenant, at.run, 10).await.unwrap();
     assert_eq!(heads.iter().map(|head| (head.attempt, head.next_seq, head.bytes)).collect::<Vec<_>>(), [(1, 4, 6)]);
-    let other = world.store.for_tenant(crate::fixture::tenant_id(2));
+    let other = world.store.for_tenant(crate::harness::tenant_id(2));
     assert_eq!(other.output_after(at.run, (0, OutputPlace::default()), 10).await.unwrap(), []);
 }
 
-async fn output_is_cut_at_its_limit_with_a_mark(place: &Place) {
-    let world = place.world().await;
+async fn output_is_cut_at_its_limit_with_a_mark(database: &TestDatabase) {
+    let world = database.world().await;
     let (_, at) = running(&world).await;
     let mut batch = lines(1, &["1234", "56üü", "never"]);
     batch.push(chunk(4, OutputStream::Status, "exit code 0\n"));
@@ -93,14 +93,14 @@ async fn output_is_cut_at_its_limit_with_a_mark(place: &Place) {
     assert_eq!(all(&world, at).await.len(), rows.len(), "not even the worker's own words are kept without end");
 }
 
-async fn only_the_attempt_that_runs_writes(place: &Place) {
-    let world = place.world().await;
+async fn only_the_attempt_that_runs_writes(database: &TestDatabase) {
+    let world = database.world().await;
     let (mut run, at) = running(&world).await;
     let late = AttemptRef { attempt: 2, ..at };
     assert_eq!(append(&world.store, late, lines(1, &["?"]), 9).await, OutputAppended::Stale { current: 1 });
     let elsewhere = AttemptRef { position: 1, ..at };
     assert_eq!(append(&world.store, elsewhere, lines(1, &["?"]), 9).await, OutputAppended::Stale { current: 0 });
-    let foreign = AttemptRef { tenant: crate::fixture::tenant_id(2), ..at };
+    let foreign = AttemptRef { tenant: crate::harness::tenant_id(2), ..at };
     assert_eq!(append(&world.store, foreign, lines(1, &["?"]), 9).await, OutputAppended::Stale { current: 0 });
     let done = completion(&run, NOW);
     world.apply(&mut run, done).await;
@@ -108,9 +108,9 @@ async fn only_the_attempt_that_runs_writes(place: &Place) {
     assert_eq!(all(&world, at).await, []);
 }
 
-async fn two_servers_store_each_chunk_once(place: &Place) {
-    let world = place.world().await;
-    let second = place.second(&world.store).await;
+async fn two_servers_store_each_chunk_once(database: &TestDatabase) {
+    let world = database.world().await;
+    let second = database.second(&world.store).await;
     let (_, at) = running(&world).await;
     for seq in 1..20 {
         let text = seq.to_string();
@@ -122,9 +122,9 @@ async fn two_servers_store_each_chunk_once(place: &Place) {
     assert_eq!(rows.iter().map(|row| row.text.parse().unwrap()).collect::<Vec<u64>>(), (1..20).collect::<Vec<_>>());
 }
 
-async fn output_goes_with_its_run(place: &Place) {
-    let world = place.world().await;
-    let mut run = world.start(&tasks(1), Wanted::default()).await;
+async fn output_goes_with_its_run(database: &TestDatabase) {
+    let world = database.world().await;
+    let mut run = world.start(&tasks(1), StartOptions::default()).await;
     let claim = command(&run, Command::Claim { session: SessionId(fresh()) }, NOW);
     world.apply(&mut run, claim).await;
     let at = AttemptRef { tenant: world.tenant, run: run.id, position: 0, attempt: 1 };

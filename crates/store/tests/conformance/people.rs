@@ -1,4 +1,4 @@
-//! What people lend each other, and how often somebody has guessed their passwords.
+//! Delegations between people, and how often a login with their names has failed.
 
 use interlock_core::ids::{DelegationId, TenantId, UserId};
 use interlock_core::json::{Hash, Json};
@@ -6,12 +6,12 @@ use interlock_core::state::IdempotencyState;
 use interlock_core::tenant::identity::Roles;
 use interlock_core::time::{Millis, Timestamp};
 use interlock_store::{
-    AddDelegation, AddUser, Along, BeginIdempotency, Changed, CountLogin, DelegationPage, DelegationRow,
+    AddDelegation, AddUser, AttachedWrites, BeginIdempotency, Changed, CountLogin, DelegationPage, DelegationRow,
     FinishIdempotency, ForgetLoginFailures, LoginFailures, NoteLoginFailure, RevokeDelegation, Store, Stored, UserRow,
     Write,
 };
 
-use crate::fixture::{NOW, Place, World, fresh, tenant_id};
+use crate::harness::{NOW, TestDatabase, World, fresh, tenant_id};
 
 crate::on_every_store!(
     what_was_lent_is_not_passed_on,
@@ -65,8 +65,8 @@ fn lent(world: &World, delegator: &str, delegate: &str, hours: (u64, u64)) -> De
     }
 }
 
-async fn what_was_lent_is_not_passed_on(place: &Place) {
-    let world = place.world().await;
+async fn what_was_lent_is_not_passed_on(database: &TestDatabase) {
+    let world = database.world().await;
     let (store, tenant) = (&world.store, world.tenant);
     let add = async |row: &DelegationRow| ask(store, AddDelegation { row: row.clone(), open_max: 2 }).await;
     let first = lent(&world, "ada", "bob", (2, 4));
@@ -103,8 +103,8 @@ async fn what_was_lent_is_not_passed_on(place: &Place) {
     world.store.close().await;
 }
 
-async fn guesses_are_counted_and_forgotten(place: &Place) {
-    let world = place.world().await;
+async fn guesses_are_counted_and_forgotten(database: &TestDatabase) {
+    let world = database.world().await;
     let (store, tenant) = (&world.store, world.tenant);
     let count = async |at: Timestamp| {
         let (name, afresh_before) = ("ada".to_owned(), at - Millis::from_mins(15));
@@ -127,8 +127,8 @@ async fn guesses_are_counted_and_forgotten(place: &Place) {
 }
 
 /// In one commit: a server that dies has either made the account and kept the answer, or neither.
-async fn an_answer_is_kept_with_what_it_answers(place: &Place) {
-    let world = place.world().await;
+async fn an_answer_is_kept_with_what_it_answers(database: &TestDatabase) {
+    let world = database.world().await;
     let (store, tenant) = (&world.store, world.tenant);
     let begin = async |key: &str| {
         let begin = BeginIdempotency {
@@ -155,7 +155,10 @@ async fn an_answer_is_kept_with_what_it_answers(place: &Place) {
             at: NOW,
             expires_at: hour(24),
         };
-        store.write_with(AddUser(user(tenant, name)), Along { answer: Some(answer), notes: Vec::new() }).await.unwrap()
+        store
+            .write_with(AddUser(user(tenant, name)), AttachedWrites { answer: Some(answer), notes: Vec::new() })
+            .await
+            .unwrap()
     };
     begin("first").await;
     assert_eq!(add("first", "ada").await, Stored::Stored);

@@ -2,9 +2,10 @@
 //!
 //! The tables are filled and analysed, so that the planners have a choice. SQLite is never analysed by the server, so
 //! its plan without statistics is the one that counts; where statistics would change it, both are shown. PostgreSQL is
-//! explained under the settings of whoever executes the statement (committer or reader) as a generic plan. Of its plans
-//! only the nodes and what is looked up in an index are kept: the rest is worded differently by its releases, and the
-//! names of weeks change with the calendar. The snapshots are PostgreSQL 15's, which `scripts/need` installs.
+//! explained under the settings of the connection that executes the statement (committer or reader) as a generic plan.
+//! Of its plans only the nodes and what is looked up in an index are kept: the rest is worded differently by its
+//! releases, and the names of weeks change with the calendar. The snapshots are PostgreSQL 15's, which `scripts/need`
+//! installs.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -15,7 +16,7 @@ use interlock_store::{EnsurePartitions, StoreUrl};
 use rusqlite::Connection;
 
 use crate::filled;
-use crate::fixture::{NOW, Place, World};
+use crate::harness::{NOW, TestDatabase, World};
 
 /// What is asked at every claim, completion, timer, seal and look at one run, beside what `sql::hot` and `sql::side`
 /// write.
@@ -123,9 +124,9 @@ fn sqlite_scans(stmt: &Stmt, plan: &[String], line: &str) -> bool {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn sqlite_plans_are_those_on_record() {
-    let place = Place::file();
-    place.world().await.store.close().await;
-    let connection = Connection::open(place.path()).unwrap();
+    let database = TestDatabase::file();
+    database.world().await.store.close().await;
+    let connection = Connection::open(database.path()).unwrap();
     // As the server sets it: a plan does not depend on the values that are bound.
     connection.set_db_config(rusqlite::config::DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true).unwrap();
     connection.execute_batch("DELETE FROM tenants; DELETE FROM lanes; BEGIN").unwrap();
@@ -138,7 +139,7 @@ async fn sqlite_plans_are_those_on_record() {
     // A connection reads the statistics when it opens the file.
     connection.execute_batch("ANALYZE").unwrap();
     drop(connection);
-    let connection = Connection::open(place.path()).unwrap();
+    let connection = Connection::open(database.path()).unwrap();
     let mut report = String::new();
     for (stmt, plain) in statements.iter().zip(plain) {
         let analysed = sqlite_plan(&connection, stmt);
@@ -197,11 +198,11 @@ async fn postgres_plan(client: &tokio_postgres::Client, stmt: &Stmt) -> Vec<Stri
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn postgres_plans_are_those_on_record() {
-    let place = Place::postgres().await;
-    let World { store, .. } = place.world().await;
+    let database = TestDatabase::postgres().await;
+    let World { store, .. } = database.world().await;
     store.write(EnsurePartitions { now: NOW }).await.unwrap();
     store.close().await;
-    let StoreUrl::Postgres(url) = &place.url else { panic!("not PostgreSQL") };
+    let StoreUrl::Postgres(url) = &database.url else { panic!("not PostgreSQL") };
     let (client, connection) = tokio_postgres::connect(url, tokio_postgres::NoTls).await.unwrap();
     tokio::spawn(connection);
     client.batch_execute("DELETE FROM tenants; DELETE FROM lanes").await.unwrap();
@@ -222,5 +223,5 @@ async fn postgres_plans_are_those_on_record() {
         assert!(!plan.iter().any(|line| postgres_scans(line)), "{} scans: {plan:#?}", stmt.name);
     }
     insta::assert_snapshot!("postgres", report);
-    place.remove().await;
+    database.remove().await;
 }

@@ -11,8 +11,8 @@ use interlock_core::planted::{Bug, plant};
 use interlock_core::tenant::caps::Caps;
 use interlock_store::{PutTenant, Refusal, SubmitError, Tenant};
 
-use crate::fixture::{NOW, Place, Wanted, World, command, completion, fresh, tasks, tenant_id};
-use crate::{feed, locks, lost_answers, servers};
+use crate::harness::{NOW, StartOptions, TestDatabase, World, command, completion, fresh, tasks, tenant_id};
+use crate::{feed, locks, lost_answers, receipts, servers};
 
 /// The promise holds, and is broken by the bug.
 async fn is_caught<F: Future<Output = ()> + Send + 'static>(bug: Bug, promise: impl Fn() -> F) {
@@ -25,10 +25,10 @@ async fn is_caught<F: Future<Output = ()> + Send + 'static>(bug: Bug, promise: i
 
 /// Two servers decide from the same version; the second one comes a moment later.
 async fn a_stale_decision_is_refused() {
-    let place = Place::postgres().await;
-    let world = place.world().await;
-    let other = place.open().await;
-    let run = world.start(&tasks(3), Wanted { claim: Some(SessionId(fresh())), ..Wanted::default() }).await;
+    let database = TestDatabase::postgres().await;
+    let world = database.world().await;
+    let other = database.open().await;
+    let run = world.start(&tasks(3), StartOptions { claim: Some(SessionId(fresh())), ..StartOptions::default() }).await;
     let pause = command(&run, Command::Pause { reason: "look".into() }, NOW);
     world.store.submit(completion(&run, NOW)).await.unwrap();
     let stale = other.submit(pause).await;
@@ -38,16 +38,19 @@ async fn a_stale_decision_is_refused() {
 
 /// Two servers claim at the same moment, and one place is free.
 async fn a_limit_holds_over_servers() {
-    let place = Place::postgres().await;
-    let world = place.world().await;
+    let database = TestDatabase::postgres().await;
+    let world = database.world().await;
     let tenant = tenant_id(6);
     let caps = Caps { max_concurrency: Some(1), max_runs_per_min: None };
     world.store.write(PutTenant(Tenant { caps, ..Tenant::new(tenant, "capped", NOW) })).await.unwrap();
-    let stores = [world.store.clone(), place.open().await];
+    let stores = [world.store.clone(), database.open().await];
     let world = World { tenant, ..world };
     for _ in 0..40 {
         let session = SessionId(fresh());
-        let runs = [world.start(&tasks(1), Wanted::default()).await, world.start(&tasks(1), Wanted::default()).await];
+        let runs = [
+            world.start(&tasks(1), StartOptions::default()).await,
+            world.start(&tasks(1), StartOptions::default()).await,
+        ];
         let [one, other] =
             [0, 1].map(|place| stores[place].submit(command(&runs[place], Command::Claim { session }, NOW)));
         let answers: [_; 2] = futures::join!(one, other).into();
@@ -63,7 +66,16 @@ async fn a_limit_holds_over_servers() {
 }
 
 async fn sealing_keeps_the_order() {
-    feed::the_feed_is_sealed_in_bounded_rounds(&Place::postgres().await).await;
+    feed::the_feed_is_sealed_in_bounded_rounds(&TestDatabase::postgres().await).await;
+}
+
+async fn a_reopened_effect_key_is_won_by_one() {
+    receipts::a_reopened_effect_key_is_won_by_one(&TestDatabase::postgres().await).await;
+}
+
+#[tokio::test]
+async fn receipt_not_guarded() {
+    is_caught(Bug::ReceiptNotGuarded, a_reopened_effect_key_is_won_by_one).await;
 }
 
 #[tokio::test]

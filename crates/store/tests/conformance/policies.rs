@@ -3,7 +3,7 @@
 use interlock_core::json::Hash;
 use interlock_store::{Changed, PolicyBundleRow, PolicyBundleSummary, PutPolicyBundle, SetPolicy};
 
-use crate::fixture::{NOW, Place, World, tenant_id};
+use crate::harness::{NOW, TestDatabase, World, tenant_id};
 
 crate::on_every_store!(versions_stay_and_one_is_in_force);
 
@@ -14,8 +14,8 @@ fn bundle(version: u32) -> PolicyBundleRow {
     PolicyBundleRow { summary, files: format!("{{\"a.rego\":\"{version}\"}}") }
 }
 
-async fn versions_stay_and_one_is_in_force(place: &Place) {
-    let World { store, tenant, .. } = place.world().await;
+async fn versions_stay_and_one_is_in_force(database: &TestDatabase) {
+    let World { store, tenant, .. } = database.world().await;
     let put = async |version| store.write(PutPolicyBundle { tenant, bundle: bundle(version) }).await.unwrap();
     assert_eq!(store.policy(tenant).await.unwrap(), None);
     assert_eq!(put(2).await, Changed::Gone, "the first one is 1");
@@ -25,7 +25,7 @@ async fn versions_stay_and_one_is_in_force(place: &Place) {
         store.write(SetPolicy { tenant, active, shadow, revision, at: NOW, by }).await.unwrap()
     };
     assert_eq!(set(Some(3), None, 2).await, Changed::Gone, "there is none");
-    assert_eq!(set(Some(1), Some(2), 1).await, Changed::Gone, "somebody was faster");
+    assert_eq!(set(Some(1), Some(2), 1).await, Changed::Gone, "another change was faster");
     assert_eq!(set(Some(1), Some(2), 2).await, Changed::Done);
     let row = store.policy(tenant).await.unwrap().unwrap();
     assert_eq!((row.revision, row.active, row.shadow, row.latest), (3, Some(1), Some(2), 2));

@@ -1,7 +1,7 @@
 //! Two servers decide on one run at the same time, each from the same version of it: one of them wins, and what stands
 //! in the store is what the winner wrote. Every pair of commands, in every state that a run can stand in.
 
-use interlock_core::decide::{self, Asked, Command, Completion, Known, Outcome};
+use interlock_core::decide::{self, Command, CommandOrigin, Completion, DecideContext, Outcome};
 use interlock_core::governance::action::Action;
 use interlock_core::governance::judge::{AllowDeclared, Judged};
 use interlock_core::ids::{ReceiptId, SessionId, SignalId};
@@ -18,14 +18,14 @@ use interlock_core::work::Claimer;
 use interlock_store::{Refusal, Store, SubmitError};
 use std::sync::Arc;
 
-use crate::fixture::{NOW, Place, Wanted, World, command, fresh, plan_of, tasks};
+use crate::harness::{NOW, StartOptions, TestDatabase, World, command, fresh, plan_of, tasks};
 use crate::walk::without_leftovers;
 
 crate::on_every_store!(two_servers_race_every_pair_of_commands, a_completion_races_a_pause);
 
 /// In which state the run is when both decide.
 #[derive(Debug, Clone, Copy)]
-enum Standing {
+enum InitialState {
     Ready,
     Running,
     WaitingApproval,
@@ -33,8 +33,13 @@ enum Standing {
     Paused,
 }
 
-const STANDINGS: [Standing; 5] =
-    [Standing::Ready, Standing::Running, Standing::WaitingApproval, Standing::WaitingSignal, Standing::Paused];
+const INITIAL_STATES: [InitialState; 5] = [
+    InitialState::Ready,
+    InitialState::Running,
+    InitialState::WaitingApproval,
+    InitialState::WaitingSignal,
+    InitialState::Paused,
+];
 
 fn gate() -> Gate {
     Gate {
@@ -48,32 +53,32 @@ fn gate() -> Gate {
     }
 }
 
-fn plan(standing: Standing) -> Arc<Plan> {
+fn plan(standing: InitialState) -> Arc<Plan> {
     let first = match standing {
-        Standing::WaitingApproval => StepSpec::new("gate", Work::Approval(gate())),
-        Standing::WaitingSignal => {
+        InitialState::WaitingApproval => StepSpec::new("gate", Work::Approval(gate())),
+        InitialState::WaitingSignal => {
             let until = WaitFor::Signal { signal: "go".into(), key: Some("k".into()), accept: Accept::Any };
             StepSpec::new("wait", Work::Wait { until, timeout: None })
         }
-        Standing::Ready | Standing::Running | Standing::Paused => StepSpec::task("first", "noop"),
+        InitialState::Ready | InitialState::Running | InitialState::Paused => StepSpec::task("first", "noop"),
     };
     plan_of(vec![first, StepSpec::task("second", "noop"), StepSpec::task("third", "noop")])
 }
 
-async fn run_in(world: &World, standing: Standing) -> Run {
-    let mut run = world.start(&plan(standing), Wanted::default()).await;
+async fn run_in(world: &World, standing: InitialState) -> Run {
+    let mut run = world.start(&plan(standing), StartOptions::default()).await;
     match standing {
-        Standing::Running => world.claim(&mut run, SessionId(fresh())).await,
-        Standing::Paused => {
+        InitialState::Running => world.claim(&mut run, SessionId(fresh())).await,
+        InitialState::Paused => {
             let pause = command(&run, Command::Pause { reason: "look".into() }, NOW);
             world.apply(&mut run, pause).await;
         }
-        Standing::Ready | Standing::WaitingApproval | Standing::WaitingSignal => {}
+        InitialState::Ready | InitialState::WaitingApproval | InitialState::WaitingSignal => {}
     }
     run
 }
 
-/// Everything that somebody may want of the run; `decide` refuses what does not fit its state.
+/// Every command that may be given to the run; `decide` refuses what does not fit its state.
 fn wishes(run: &Run) -> Vec<Command> {
     let (position, attempt) = (run.position, run.current().attempt);
     let error = || StepError::new(ErrorClass::Terminal, "E1", "it did not work");
@@ -135,8 +140,8 @@ fn wishes(run: &Run) -> Vec<Command> {
 }
 
 fn decided(run: &Run, command: Command) -> Option<Box<ChangeSet>> {
-    let decided = decide::decide(run, command, Known::default(), Asked::system(NOW)).ok()?;
-    decided.settle(crate::fixture::bound).ok()
+    let decided = decide::decide(run, command, DecideContext::default(), CommandOrigin::system(NOW)).ok()?;
+    decided.settle(crate::harness::bound).ok()
 }
 
 /// Both submit at once; answers with the run as the winner left it.
@@ -166,11 +171,11 @@ async fn check(world: &World, runs: &[(Run, String)]) {
     assert_eq!(world.findings().await, []);
 }
 
-async fn two_servers_race_every_pair_of_commands(place: &Place) {
-    let world = place.world().await;
-    let stores = [world.store.clone(), place.second(&world.store).await];
+async fn two_servers_race_every_pair_of_commands(database: &TestDatabase) {
+    let world = database.world().await;
+    let stores = [world.store.clone(), database.second(&world.store).await];
     let mut raced = Vec::new();
-    for standing in STANDINGS {
+    for standing in INITIAL_STATES {
         let sample = run_in(&world, standing).await;
         let possible: Vec<usize> = (0..wishes(&sample).len())
             .filter(|wish| decided(&sample, wishes(&sample).swap_remove(*wish)).is_some())
@@ -191,15 +196,15 @@ async fn two_servers_race_every_pair_of_commands(place: &Place) {
 
 /// The pair that is hardest to keep apart: their journal rows have different numbers, so that only the version can refuse
 /// the second one.
-async fn a_completion_races_a_pause(place: &Place) {
-    let world = place.world().await;
-    let stores = [world.store.clone(), place.second(&world.store).await];
+async fn a_completion_races_a_pause(database: &TestDatabase) {
+    let world = database.world().await;
+    let stores = [world.store.clone(), database.second(&world.store).await];
     let plan = tasks(3);
     let mut raced = Vec::new();
     for round in 0..rounds() {
-        let wanted = Wanted { claim: Some(SessionId(fresh())), ..Wanted::default() };
+        let wanted = StartOptions { claim: Some(SessionId(fresh())), ..StartOptions::default() };
         let run = world.start(&plan, wanted).await;
-        let complete = crate::fixture::completion(&run, NOW);
+        let complete = crate::harness::completion(&run, NOW);
         let pause = command(&run, Command::Pause { reason: "look".into() }, NOW);
         let what = format!("round {round}");
         let sets = if round % 2 == 0 { [complete, pause] } else { [pause, complete] };

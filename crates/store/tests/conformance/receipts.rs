@@ -1,4 +1,4 @@
-//! The receipt of an effect moves along its machine, whoever else moves it at the same time.
+//! The receipt of an effect moves along its machine, also where another server moves it at the same time.
 
 use interlock_core::decide::Command;
 use interlock_core::ids::ReceiptId;
@@ -10,8 +10,8 @@ use interlock_core::run::receipt::Receipt;
 use interlock_core::state::{Control, EffectClass, ReceiptState};
 use interlock_store::{Refusal, Store};
 
-use crate::fixture::{NOW, Place, Wanted, World, command, fresh, tasks};
 use crate::guards::{refusal, with_side};
+use crate::harness::{NOW, StartOptions, TestDatabase, World, command, fresh, tasks};
 
 crate::on_every_store!(
     a_receipt_moves_along_its_machine,
@@ -61,7 +61,7 @@ fn moved(receipt: &Receipt, state: ReceiptState) -> Receipt {
 
 /// The receipt of a new run, brought into a state.
 async fn receipt_in(world: &World, key: &str, effect: EffectClass, state: ReceiptState) -> (Run, Receipt) {
-    let mut run = world.start(&tasks(1), Wanted::default()).await;
+    let mut run = world.start(&tasks(1), StartOptions::default()).await;
     let receipt = intent(key, effect);
     assert_eq!(put(&world.store, &mut run, &receipt).await, None);
     let receipt = if state == ReceiptState::Intent { receipt } else { moved(&receipt, state) };
@@ -71,8 +71,8 @@ async fn receipt_in(world: &World, key: &str, effect: EffectClass, state: Receip
     (run, receipt)
 }
 
-async fn a_receipt_moves_along_its_machine(place: &Place) {
-    let world = place.world().await;
+async fn a_receipt_moves_along_its_machine(database: &TestDatabase) {
+    let world = database.world().await;
     for (number, from) in ReceiptState::ALL.iter().enumerate() {
         for to in ReceiptState::ALL {
             let key = format!("mail:{number}:{to}");
@@ -93,17 +93,17 @@ async fn a_receipt_moves_along_its_machine(place: &Place) {
     assert_eq!(refusal(world.store.submit(set).await), Some(Refusal::ReceiptExists), "the key has another receipt");
 }
 
-async fn only_the_run_that_has_the_intent_tells_the_outcome(place: &Place) {
-    let world = place.world().await;
+async fn only_the_run_that_has_the_intent_tells_the_outcome(database: &TestDatabase) {
+    let world = database.world().await;
     for effect in [EffectClass::Unsafe, EffectClass::Keyed] {
         let key = format!("mail:{effect}");
         let (mut first, receipt) = receipt_in(&world, &key, effect, ReceiptState::Intent).await;
-        let mut second = world.start(&tasks(1), Wanted::default()).await;
+        let mut second = world.start(&tasks(1), StartOptions::default()).await;
         for state in [ReceiptState::Succeeded, ReceiptState::Failed, ReceiptState::InDoubt] {
             let told = put(&world.store, &mut second, &moved(&receipt, state)).await;
             assert_eq!(told, Some(Refusal::ReceiptExists), "{state} of {effect}");
         }
-        // Only what may be repeated goes over to another run while nobody knows what became of it.
+        // Only what may be repeated goes over to another run while it is not known what became of it.
         let taken = put(&world.store, &mut second, &receipt).await;
         assert_eq!(taken.is_none(), effect == EffectClass::Keyed);
         let late = put(&world.store, &mut first, &moved(&receipt, ReceiptState::Succeeded)).await;
@@ -111,15 +111,17 @@ async fn only_the_run_that_has_the_intent_tells_the_outcome(place: &Place) {
     }
 }
 
-async fn a_reopened_effect_key_is_won_by_one(place: &Place) {
-    let world = place.world().await;
-    let stores = [world.store.clone(), place.second(&world.store).await];
+pub async fn a_reopened_effect_key_is_won_by_one(database: &TestDatabase) {
+    let world = database.world().await;
+    let stores = [world.store.clone(), database.second(&world.store).await];
     for round in 0..crate::races::rounds() {
         let key = format!("mail:{round}");
         let (_, receipt) = receipt_in(&world, &key, EffectClass::Unsafe, ReceiptState::Failed).await;
         let again = Receipt { state: ReceiptState::Intent, outcome_at: None, ..receipt };
-        let mut runs =
-            [world.start(&tasks(1), Wanted::default()).await, world.start(&tasks(1), Wanted::default()).await];
+        let mut runs = [
+            world.start(&tasks(1), StartOptions::default()).await,
+            world.start(&tasks(1), StartOptions::default()).await,
+        ];
         let [first, second] = &mut runs;
         let answers = futures::join!(put(&stores[0], first, &again), put(&stores[1], second, &again));
         let refused = [answers.0, answers.1].into_iter().flatten().collect::<Vec<_>>();

@@ -1,4 +1,4 @@
-//! Row-level security on PostgreSQL: whoever reads as `interlock_reader` sees the tenant that the session is set to.
+//! Row-level security on PostgreSQL: a session with the role `interlock_reader` sees the tenant that it is set to.
 
 use interlock_core::ids::{InboundId, JobId, OutboxId, RunId, ScheduleId, TenantId};
 use interlock_core::json::Hash;
@@ -6,16 +6,16 @@ use interlock_store::{OpenError, Store, StoreUrl};
 use uuid::Uuid;
 
 use crate::filled;
-use crate::fixture::{NOW, Place, World, admin, fresh, options, tenant_id};
+use crate::harness::{NOW, TestDatabase, World, admin, fresh, options, tenant_id};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_read_without_the_setting_sees_nothing() {
-    let place = Place::postgres().await;
-    let World { store, tenant, .. } = place.world().await;
+    let database = TestDatabase::postgres().await;
+    let World { store, tenant, .. } = database.world().await;
     let other = tenant_id(77);
     let tenants = interlock_store::Tenant::new(other, "other", NOW);
     store.write(interlock_store::PutTenant(tenants)).await.unwrap();
-    let StoreUrl::Postgres(url) = &place.url else { panic!("not PostgreSQL") };
+    let StoreUrl::Postgres(url) = &database.url else { panic!("not PostgreSQL") };
     let (client, connection) = tokio_postgres::connect(url, tokio_postgres::NoTls).await.unwrap();
     tokio::spawn(connection);
 
@@ -28,7 +28,7 @@ async fn a_read_without_the_setting_sees_nothing() {
     let count = async || -> i64 { client.query_one("SELECT count(*) FROM tenants", &[]).await.unwrap().get(0) };
     assert_eq!(count().await, 2, "the owner sees all");
     client.batch_execute("SET ROLE interlock_reader").await.unwrap();
-    assert_eq!(count().await, 0, "nobody has said whose");
+    assert_eq!(count().await, 0, "no tenant is set");
     for (whose, seen) in [(tenant, 1), (other, 1), (tenant_id(99), 0)] {
         let set = format!("SET interlock.tenant = '{}'", whose.0.simple());
         client.batch_execute(&set).await.unwrap();
@@ -44,15 +44,15 @@ async fn a_read_without_the_setting_sees_nothing() {
     assert!(store.on_behalf_of(other).tenant(tenant).await.unwrap().is_none(), "row security hides it");
     assert!(store.tenant(tenant).await.unwrap().is_some());
     store.close().await;
-    place.remove().await;
+    database.remove().await;
 }
 
 /// Every table that has a tenant has rows of fifty of them here, and shows only one's at a time.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn no_table_shows_another_tenants_rows() {
-    let place = Place::postgres().await;
-    let World { store, .. } = place.world().await;
-    let StoreUrl::Postgres(url) = &place.url else { panic!("not PostgreSQL") };
+    let database = TestDatabase::postgres().await;
+    let World { store, .. } = database.world().await;
+    let StoreUrl::Postgres(url) = &database.url else { panic!("not PostgreSQL") };
     let (client, connection) = tokio_postgres::connect(url, tokio_postgres::NoTls).await.unwrap();
     tokio::spawn(connection);
     for statement in filled::postgres() {
@@ -78,9 +78,9 @@ async fn no_table_shows_another_tenants_rows() {
             let rows = client.query(&format!("SELECT DISTINCT tenant_id FROM {table}"), &[]).await.unwrap();
             rows.iter().map(|row| row.get(0)).collect::<Vec<Vec<u8>>>()
         };
-        assert_eq!(seen(Some(seven)).await, [seven.as_bytes()], "{table}: its rows, and nobody else's");
-        assert_eq!(seen(Some(eight)).await, [eight.as_bytes()], "{table}: its rows, and nobody else's");
-        assert!(seen(None).await.is_empty(), "{table}: nobody has said whose");
+        assert_eq!(seen(Some(seven)).await, [seven.as_bytes()], "{table}: its rows, and no other tenant's");
+        assert_eq!(seen(Some(eight)).await, [eight.as_bytes()], "{table}: its rows, and no other tenant's");
+        assert!(seen(None).await.is_empty(), "{table}: no tenant is set");
     }
 
     // The store's own reads that name a tenant, or none at all, on behalf of another one.
@@ -103,18 +103,18 @@ async fn no_table_shows_another_tenants_rows() {
     assert_eq!(found(&own).await, vec![true; 9]);
     assert_eq!(found(&other).await, vec![false; 9], "row security hides it");
     store.close().await;
-    place.remove().await;
+    database.remove().await;
 }
 
 /// A user who owns the tables and may do nothing beside.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn without_row_security_a_store_opens_only_where_that_was_asked_for() {
-    let place = Place::postgres().await;
-    let StoreUrl::Postgres(url) = place.url.clone() else { panic!("not PostgreSQL") };
+    let database = TestDatabase::postgres().await;
+    let StoreUrl::Postgres(url) = database.url.clone() else { panic!("not PostgreSQL") };
     let user = format!("plain_{}", fresh().simple());
     let made = format!("CREATE USER {user}; GRANT ALL ON SCHEMA public TO {user}; GRANT CREATE ON DATABASE ");
-    let database = url.rsplit_once('/').and_then(|(_, rest)| rest.split_once('?')).unwrap().0.to_owned();
-    admin(&url, &format!("{made}{database} TO {user}")).await;
+    let name = url.rsplit_once('/').and_then(|(_, rest)| rest.split_once('?')).unwrap().0.to_owned();
+    admin(&url, &format!("{made}{name} TO {user}")).await;
     let theirs = url.replace("interlock@", &format!("{user}@"));
     let refused = Store::open(&StoreUrl::Postgres(theirs.clone()), options()).await.err().expect("no row security");
     assert!(matches!(refused, OpenError::RowSecurity { .. }), "{refused}");
@@ -126,5 +126,5 @@ async fn without_row_security_a_store_opens_only_where_that_was_asked_for() {
     let unknown = Store::open(&StoreUrl::Postgres(format!("{theirs}&row_security=maybe")), options()).await;
     assert!(unknown.err().expect("a typing mistake").to_string().contains("use required or optional"));
     admin(&url, &format!("DROP OWNED BY {user} CASCADE; DROP USER {user}")).await;
-    place.remove().await;
+    database.remove().await;
 }

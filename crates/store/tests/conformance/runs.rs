@@ -5,7 +5,7 @@ use interlock_core::ids::SessionId;
 use interlock_core::state::{RunState, StepState};
 use interlock_store::{Refusal, SubmitError};
 
-use crate::fixture::{NOW, Place, Wanted, command, completion, fresh, start_set, tasks, tenant_id};
+use crate::harness::{NOW, StartOptions, TestDatabase, command, completion, fresh, start_set, tasks, tenant_id};
 
 crate::on_every_store!(
     a_run_comes_back_as_it_was_at_every_step,
@@ -15,11 +15,12 @@ crate::on_every_store!(
     ready_runs_are_found_in_order_and_by_time,
 );
 
-async fn a_run_comes_back_as_it_was_at_every_step(place: &Place) {
-    let world = place.world().await;
+async fn a_run_comes_back_as_it_was_at_every_step(database: &TestDatabase) {
+    let world = database.world().await;
     let plan = tasks(3);
     let labels = vec![("repo".to_owned(), "interlock".to_owned())];
-    let mut run = world.start(&plan, Wanted { subject: Some("T-1".into()), labels, ..Wanted::default() }).await;
+    let mut run =
+        world.start(&plan, StartOptions { subject: Some("T-1".into()), labels, ..StartOptions::default() }).await;
     assert_eq!(world.load(&run).await, run);
     let session = SessionId(fresh());
     world.claim(&mut run, session).await;
@@ -37,12 +38,12 @@ async fn a_run_comes_back_as_it_was_at_every_step(place: &Place) {
     assert!(world.store.load_runs(&[(tenant_id(2), run.id)]).await.unwrap().is_empty());
 }
 
-async fn a_stale_version_is_refused_and_harms_nobody(place: &Place) {
-    let world = place.world().await;
+async fn a_stale_version_is_refused_and_harms_nobody(database: &TestDatabase) {
+    let world = database.world().await;
     let plan = tasks(2);
     let mut runs = Vec::new();
     for _ in 0..20 {
-        runs.push(world.start(&plan, Wanted::default()).await);
+        runs.push(world.start(&plan, StartOptions::default()).await);
     }
     let session = SessionId(fresh());
     // Every third set is out of date.
@@ -66,30 +67,30 @@ async fn a_stale_version_is_refused_and_harms_nobody(place: &Place) {
     assert_eq!(world.findings().await, []);
 }
 
-async fn a_run_is_made_once(place: &Place) {
-    let world = place.world().await;
-    let (run, change) = start_set(world.tenant, &tasks(1), Wanted::default());
+async fn a_run_is_made_once(database: &TestDatabase) {
+    let world = database.world().await;
+    let (run, change) = start_set(world.tenant, &tasks(1), StartOptions::default());
     world.store.submit(change.clone()).await.unwrap();
     let again = world.store.submit(change).await.unwrap_err();
     assert!(matches!(again, SubmitError::Refused(Refusal::RunExists)), "{again}");
     assert_eq!(world.store.events(run.tenant, run.id, 0, 100).await.unwrap().len(), 1);
 }
 
-async fn a_start_for_an_unknown_tenant_is_refused(place: &Place) {
-    let world = place.world().await;
-    let (_, change) = start_set(tenant_id(99), &tasks(1), Wanted::default());
+async fn a_start_for_an_unknown_tenant_is_refused(database: &TestDatabase) {
+    let world = database.world().await;
+    let (_, change) = start_set(tenant_id(99), &tasks(1), StartOptions::default());
     let answer = world.store.submit(change).await.unwrap_err();
     assert!(matches!(answer, SubmitError::Refused(Refusal::UnknownTenant)), "{answer}");
 }
 
-async fn ready_runs_are_found_in_order_and_by_time(place: &Place) {
+async fn ready_runs_are_found_in_order_and_by_time(database: &TestDatabase) {
     use interlock_core::time::{Millis, Timestamp};
-    let world = place.world().await;
+    let world = database.world().await;
     let plan = tasks(1);
     let mut expected = Vec::new();
     for (priority, later) in [(0, 5), (0, 1), (7, 3), (7, 50), (3, 2)] {
         let at = Timestamp(NOW.0 + later);
-        let run = world.start(&plan, Wanted { priority, at: Some(at), ..Wanted::default() }).await;
+        let run = world.start(&plan, StartOptions { priority, at: Some(at), ..StartOptions::default() }).await;
         expected.push((priority, at, run.id));
     }
     let now = NOW + Millis(10);

@@ -10,7 +10,9 @@ use interlock_store::{
     ExpireSessions, Options, PutTenant, ReadError, Refusal, Seal, Store, StoreUrl, SubmitError, Tenant,
 };
 
-use crate::fixture::{NOW, Place, Wanted, World, admin, command, fresh, options, start_set, tasks, tenant_id};
+use crate::harness::{
+    NOW, StartOptions, TestDatabase, World, admin, command, fresh, options, start_set, tasks, tenant_id,
+};
 use crate::limits::limited;
 
 const CAP: u32 = 4;
@@ -30,17 +32,17 @@ async fn a_workflows_limit_holds_over_two_servers() {
 }
 
 async fn it_holds_over_two_servers(caps: Caps, plan: &Arc<Plan>) {
-    let place = Place::postgres().await;
-    let world = place.world().await;
+    let database = TestDatabase::postgres().await;
+    let world = database.world().await;
     let tenant = tenant_id(5);
     world.store.write(PutTenant(Tenant { caps, ..Tenant::new(tenant, "capped", NOW) })).await.unwrap();
-    let stores = [world.store.clone(), place.open().await];
+    let stores = [world.store.clone(), database.open().await];
     let worlds = stores.map(|store| World { store, tenant });
     let mut runs = Vec::new();
     for _ in 0..60 {
-        runs.push(worlds[0].start(plan, Wanted::default()).await);
+        runs.push(worlds[0].start(plan, StartOptions::default()).await);
     }
-    // Both servers claim and complete what they can, while somebody counts.
+    // Both servers claim and complete what they can, while the test counts.
     let session = SessionId(fresh());
     let work = |world: World, mut runs: Vec<interlock_core::run::Run>| {
         tokio::spawn(async move {
@@ -84,19 +86,19 @@ async fn it_holds_over_two_servers(caps: Caps, plan: &Arc<Plan>) {
     assert!(most >= 1 && most <= CAP as usize, "{most} claims at once");
     drop(worlds);
     drop(world);
-    place.remove().await;
+    database.remove().await;
 }
 
 /// What a server that is stopped in the middle of a transaction holds: a capped tenant's row, and the sealer's.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_frozen_server_holds_nobody_up_for_long() {
-    let place = Place::postgres().await;
-    let world = place.world().await;
+    let database = TestDatabase::postgres().await;
+    let world = database.world().await;
     let tenant = tenant_id(6);
     let caps = Caps { max_concurrency: Some(CAP), max_runs_per_min: None };
     world.store.write(PutTenant(Tenant { caps, ..Tenant::new(tenant, "capped", NOW) })).await.unwrap();
     let capped = World { store: world.store.clone(), tenant };
-    let StoreUrl::Postgres(url) = place.url.clone() else { panic!("not PostgreSQL") };
+    let StoreUrl::Postgres(url) = database.url.clone() else { panic!("not PostgreSQL") };
     let (frozen, connection) = tokio_postgres::connect(&url, tokio_postgres::NoTls).await.unwrap();
     tokio::spawn(connection);
     frozen.batch_execute(interlock_store::sql::COMMITTER_SETTINGS).await.unwrap();
@@ -104,7 +106,7 @@ async fn a_frozen_server_holds_nobody_up_for_long() {
     frozen.batch_execute(locks).await.unwrap();
     #[expect(clippy::disallowed_methods, reason = "how long others are held up is what is promised")]
     let began = std::time::Instant::now();
-    let claimed = Wanted { claim: Some(SessionId(fresh())), ..Wanted::default() };
+    let claimed = StartOptions { claim: Some(SessionId(fresh())), ..StartOptions::default() };
     let plan = tasks(1);
     futures::join!(capped.start(&plan, claimed), async {
         world.store.write(Seal { now: NOW, limit: 10 }).await.unwrap();
@@ -113,18 +115,18 @@ async fn a_frozen_server_holds_nobody_up_for_long() {
     assert!(waited < std::time::Duration::from_secs(5), "the others waited for {waited:?}");
     assert!(frozen.batch_execute("COMMIT").await.is_err(), "what the frozen one had begun is undone");
     drop(world);
-    place.remove().await;
+    database.remove().await;
 }
 
 /// While a tenant's row is held elsewhere its runs wait; that workers live is written all the same.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn sessions_do_not_wait_for_a_tenants_lock() {
-    let place = Place::postgres().await;
-    let world = place.world().await;
+    let database = TestDatabase::postgres().await;
+    let world = database.world().await;
     let tenant = tenant_id(6);
     let caps = Caps { max_concurrency: Some(100), max_runs_per_min: None };
     world.store.write(PutTenant(Tenant { caps, ..Tenant::new(tenant, "capped", NOW) })).await.unwrap();
-    let StoreUrl::Postgres(url) = place.url.clone() else { panic!("not PostgreSQL") };
+    let StoreUrl::Postgres(url) = database.url.clone() else { panic!("not PostgreSQL") };
     let (holder, connection) = tokio_postgres::connect(&url, tokio_postgres::NoTls).await.unwrap();
     tokio::spawn(connection);
     holder.batch_execute("BEGIN; SELECT 1 FROM tenants FOR UPDATE").await.unwrap();
@@ -133,7 +135,7 @@ async fn sessions_do_not_wait_for_a_tenants_lock() {
         .map(|_| {
             let store = world.store.clone();
             let claim = Some(SessionId(fresh()));
-            let (_, change) = start_set(tenant, &tasks(1), Wanted { claim, ..Wanted::default() });
+            let (_, change) = start_set(tenant, &tasks(1), StartOptions { claim, ..StartOptions::default() });
             tokio::spawn(async move { store.submit(change).await })
         })
         .collect();
@@ -155,36 +157,36 @@ async fn sessions_do_not_wait_for_a_tenants_lock() {
         start.await.unwrap().unwrap();
     }
     drop(world);
-    place.remove().await;
+    database.remove().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_commit_on_one_server_wakes_the_other() {
-    let place = Place::postgres().await;
-    let world = place.world().await;
-    let other = place.open().await;
+    let database = TestDatabase::postgres().await;
+    let world = database.world().await;
+    let other = database.open().await;
     let mut wakes = other.remote_wakes();
     // The first wake says that it listens now.
     wakes.changed().await.unwrap();
     let seen = *wakes.borrow_and_update();
     other.write(ExpireSessions { now: NOW }).await.unwrap();
-    world.start(&tasks(1), Wanted::default()).await;
+    world.start(&tasks(1), StartOptions::default()).await;
     wakes.changed().await.unwrap();
     assert!(*wakes.borrow_and_update() > seen);
-    place.remove().await;
+    database.remove().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn lost_connections_lose_and_repeat_nothing() {
-    let place = Place::postgres().await;
-    let world = place.world().await;
-    let StoreUrl::Postgres(url) = place.url.clone() else { panic!("not PostgreSQL") };
+    let database = TestDatabase::postgres().await;
+    let world = database.world().await;
+    let StoreUrl::Postgres(url) = database.url.clone() else { panic!("not PostgreSQL") };
     let workers: Vec<_> = (0..16)
         .map(|_| {
             let world = world.clone();
             tokio::spawn(async move {
                 for _ in 0..6 {
-                    let mut run = world.start(&tasks(4), Wanted::default()).await;
+                    let mut run = world.start(&tasks(4), StartOptions::default()).await;
                     world.finish(&mut run, SessionId(fresh())).await;
                 }
             })
@@ -201,57 +203,57 @@ async fn lost_connections_lose_and_repeat_nothing() {
         worker.await.unwrap();
     }
     assert!(kills > 2, "{kills}");
-    let again = place.open().await;
+    let again = database.open().await;
     assert_eq!(again.check().await.unwrap(), []);
     assert_eq!(again.stats().await.unwrap().live_runs, 0);
-    place.remove().await;
+    database.remove().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_server_that_lives_through_a_restore_commits_nothing_more() {
-    let place = Place::postgres().await;
-    let world = place.world().await;
-    let StoreUrl::Postgres(url) = place.url.clone() else { panic!("not PostgreSQL") };
-    interlock_store::restore(None, &place.url, options()).await.unwrap();
+    let database = TestDatabase::postgres().await;
+    let world = database.world().await;
+    let StoreUrl::Postgres(url) = database.url.clone() else { panic!("not PostgreSQL") };
+    interlock_store::restore(None, &database.url, options()).await.unwrap();
     admin(&url, TERMINATE).await;
     // The first one may still be lost with its connection; then it is tried again on a new one.
-    let (_, change) = start_set(world.tenant, &tasks(1), Wanted::default());
+    let (_, change) = start_set(world.tenant, &tasks(1), StartOptions::default());
     let refused = world.store.submit(change).await.unwrap_err().to_string();
     assert!(refused.contains("restored from a backup"), "{refused}");
-    let (_, change) = start_set(world.tenant, &tasks(1), Wanted::default());
+    let (_, change) = start_set(world.tenant, &tasks(1), StartOptions::default());
     let refused = world.store.submit(change).await.unwrap_err();
     assert!(matches!(refused, SubmitError::Restored(restored) if restored.found == restored.had + 1), "{refused}");
-    assert_eq!(place.open().await.stats().await.unwrap().live_runs, 0);
-    place.remove().await;
+    assert_eq!(database.open().await.stats().await.unwrap().live_runs, 0);
+    database.remove().await;
 }
 
 /// What an asynchronous failover leaves: the connections are gone, and so is what was committed last.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_database_that_has_lost_commits_is_treated_as_restored() {
-    let place = Place::postgres().await;
-    let world = place.world().await;
-    let StoreUrl::Postgres(url) = place.url.clone() else { panic!("not PostgreSQL") };
-    let mut run = world.start(&tasks(2), Wanted::default()).await;
-    // A failover that loses nothing is none of our business.
+    let database = TestDatabase::postgres().await;
+    let world = database.world().await;
+    let StoreUrl::Postgres(url) = database.url.clone() else { panic!("not PostgreSQL") };
+    let mut run = world.start(&tasks(2), StartOptions::default()).await;
+    // A failover that loses nothing changes nothing for the store.
     admin(&url, TERMINATE).await;
     world.claim(&mut run, SessionId(fresh())).await;
     let behind = "DELETE FROM commit_groups g WHERE length(g.entries) > 0 AND NOT EXISTS (SELECT 1 FROM commit_groups n
          WHERE n.lane_id = g.lane_id AND n.group_no > g.group_no)";
     admin(&url, behind).await;
     admin(&url, TERMINATE).await;
-    let done = crate::fixture::completion(&run, NOW);
+    let done = crate::harness::completion(&run, NOW);
     let refused = world.store.submit(done.clone()).await.unwrap_err().to_string();
     assert!(refused.contains("lost commits in a failover"), "{refused}");
     let refused = world.store.submit(done).await.unwrap_err();
     assert!(matches!(refused, SubmitError::Restored(restored) if restored.found == restored.had + 1), "{refused}");
-    let again = place.open().await;
+    let again = database.open().await;
     assert_eq!(
         (again.epoch().await.unwrap(), again.restoring().await.unwrap()),
         (2, Some(2)),
         "its runs are to be parked"
     );
     drop(again);
-    place.remove().await;
+    database.remove().await;
 }
 
 /// A failover after which this server's own commits are all there says nothing about those of others.
@@ -261,45 +263,45 @@ async fn a_failover_is_noticed() {
 }
 
 pub async fn another_timeline_is_treated_as_restored_unless_commits_wait_for_a_standby() {
-    let place = Place::postgres().await;
-    let world = place.world().await;
-    let StoreUrl::Postgres(url) = place.url.clone() else { panic!("not PostgreSQL") };
-    let second = place.open().await;
-    world.start(&tasks(1), Wanted::default()).await;
+    let database = TestDatabase::postgres().await;
+    let world = database.world().await;
+    let StoreUrl::Postgres(url) = database.url.clone() else { panic!("not PostgreSQL") };
+    let second = database.open().await;
+    world.start(&tasks(1), StartOptions::default()).await;
     admin(&url, "UPDATE meta SET value = '0000004D replicated' WHERE key = 'timeline'").await;
     admin(&url, TERMINATE).await;
-    world.start(&tasks(1), Wanted::default()).await;
-    assert_eq!(place.open().await.epoch().await.unwrap(), 1, "nothing was lost");
+    world.start(&tasks(1), StartOptions::default()).await;
+    assert_eq!(database.open().await.epoch().await.unwrap(), 1, "nothing was lost");
 
     admin(&url, "UPDATE meta SET value = '0000004D' WHERE key = 'timeline'").await;
     admin(&url, TERMINATE).await;
     for store in [&world.store, &second] {
-        let (_, change) = start_set(world.tenant, &tasks(1), Wanted::default());
+        let (_, change) = start_set(world.tenant, &tasks(1), StartOptions::default());
         store.submit(change).await.unwrap_err();
-        let (_, change) = start_set(world.tenant, &tasks(1), Wanted::default());
+        let (_, change) = start_set(world.tenant, &tasks(1), StartOptions::default());
         let refused = store.submit(change).await.unwrap_err();
         assert!(matches!(refused, SubmitError::Restored(restored) if restored.found == 2), "{refused}");
     }
-    // Once for all lanes of all servers, and whoever starts now goes on from there.
-    let again = place.open().await;
+    // Once for all lanes of all servers, and a server that starts now goes on from there.
+    let again = database.open().await;
     assert_eq!((again.epoch().await.unwrap(), again.restoring().await.unwrap()), (2, Some(2)));
     again.write(ExpireSessions { now: NOW }).await.unwrap();
 
     // A server that starts after the failover notices it too.
     admin(&url, "UPDATE meta SET value = '0000004E' WHERE key = 'timeline'").await;
-    assert_eq!(place.open().await.epoch().await.unwrap(), 3);
+    assert_eq!(database.open().await.epoch().await.unwrap(), 3);
     drop(again);
-    place.remove().await;
+    database.remove().await;
 }
 
-/// A read that takes too long is told so in time, and ends on the server as well, and does not go on for nobody.
+/// The caller of a read that takes too long is told so in time, and the read ends in the database as well.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_read_that_takes_too_long_is_given_up() {
-    let place = Place::postgres().await;
-    place.world().await;
-    let StoreUrl::Postgres(url) = place.url.clone() else { panic!("not PostgreSQL") };
+    let database = TestDatabase::postgres().await;
+    database.world().await;
+    let StoreUrl::Postgres(url) = database.url.clone() else { panic!("not PostgreSQL") };
     let read_timeout = std::time::Duration::from_millis(300);
-    let store = Store::open(&place.url, Options { read_timeout, ..options() }).await.unwrap();
+    let store = Store::open(&database.url, Options { read_timeout, ..options() }).await.unwrap();
     let (client, connection) = tokio_postgres::connect(&url, tokio_postgres::NoTls).await.unwrap();
     let connection = tokio::spawn(connection);
     client.batch_execute("BEGIN; LOCK TABLE tenants IN ACCESS EXCLUSIVE MODE").await.unwrap();
@@ -325,5 +327,5 @@ async fn a_read_that_takes_too_long_is_given_up() {
     drop(client);
     connection.await.unwrap().unwrap();
     drop(store);
-    place.remove().await;
+    database.remove().await;
 }

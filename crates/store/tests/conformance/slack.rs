@@ -11,7 +11,7 @@ use interlock_store::{
 };
 use uuid::Uuid;
 
-use crate::fixture::Place;
+use crate::harness::TestDatabase;
 
 crate::on_every_store!(connections_links_and_ladders);
 
@@ -171,8 +171,8 @@ async fn a_post_is_begun_once(store: &Store, tenant: TenantId) {
     assert_eq!((notices.len(), notices[0].ts.as_deref()), (1, Some("1.1")));
 }
 
-async fn connections_links_and_ladders(place: &Place) {
-    let world = place.world().await;
+async fn connections_links_and_ladders(database: &TestDatabase) {
+    let world = database.world().await;
     let (store, tenant) = (&world.store, world.tenant);
     a_tenant_has_one_connection(store, tenant).await;
     people_are_one_slack_user_each(store, tenant).await;

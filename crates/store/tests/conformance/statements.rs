@@ -3,7 +3,7 @@
 use interlock_store::sql::Stmt;
 use interlock_store::statements::all_statements;
 
-use crate::fixture::{Place, World};
+use crate::harness::{TestDatabase, World};
 
 /// Statements that look at all live claims, sessions, lanes or tenants on purpose: these are few.
 const SCANS: &[&str] = &[
@@ -128,10 +128,10 @@ fn is_check(stmt: &Stmt) -> bool {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn sqlite_prepares_all_and_scans_nothing() {
-    let place = Place::file();
-    let World { store, .. } = place.world().await;
+    let database = TestDatabase::file();
+    let World { store, .. } = database.world().await;
     store.close().await;
-    let connection = rusqlite::Connection::open(place.path()).unwrap();
+    let connection = rusqlite::Connection::open(database.path()).unwrap();
     for stmt in all_statements().filter(|stmt| !stmt.sqlite.is_empty()) {
         let prepared = connection.prepare(stmt.sqlite).unwrap_or_else(|error| panic!("{}: {error}", stmt.name));
         drop(prepared);
@@ -166,9 +166,9 @@ async fn sqlite_prepares_all_and_scans_nothing() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn postgres_prepares_all_and_scans_nothing() {
-    let place = Place::postgres().await;
-    let World { store, .. } = place.world().await;
-    let url = match &place.url {
+    let database = TestDatabase::postgres().await;
+    let World { store, .. } = database.world().await;
+    let url = match &database.url {
         interlock_store::StoreUrl::Postgres(url) => url.clone(),
         other => panic!("{other}"),
     };
@@ -209,14 +209,14 @@ async fn postgres_prepares_all_and_scans_nothing() {
         }
     }
     store.close().await;
-    place.remove().await;
+    database.remove().await;
 }
 
 /// Both databases have the same tables with the same columns, whatever each calls its types.
 /// SQLite makes a temporary table for an `IN` with more than two values, also for one in a CHECK, at each execution.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn writing_makes_no_temporary_tables_on_sqlite() {
-    let file = Place::file();
+    let file = TestDatabase::file();
     file.open().await.close().await;
     let connection = rusqlite::Connection::open(file.path()).unwrap();
     let writes = interlock_store::sql::hot::ALL.iter().chain(interlock_store::sql::side::ALL);
@@ -231,7 +231,7 @@ async fn writing_makes_no_temporary_tables_on_sqlite() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_schema_is_one() {
     use std::collections::BTreeSet;
-    let file = Place::file();
+    let file = TestDatabase::file();
     file.open().await.close().await;
     let connection = rusqlite::Connection::open(file.path()).unwrap();
     let mut statement = connection
@@ -257,9 +257,9 @@ async fn the_schema_is_one() {
         .collect::<Result<_, _>>()
         .unwrap();
 
-    let place = Place::postgres().await;
-    place.open().await.close().await;
-    let interlock_store::StoreUrl::Postgres(url) = &place.url else { panic!("not PostgreSQL") };
+    let database = TestDatabase::postgres().await;
+    database.open().await.close().await;
+    let interlock_store::StoreUrl::Postgres(url) = &database.url else { panic!("not PostgreSQL") };
     let (client, connection) = tokio_postgres::connect(url, tokio_postgres::NoTls).await.unwrap();
     tokio::spawn(connection);
     let rows = client
@@ -282,5 +282,5 @@ async fn the_schema_is_one() {
         .collect();
     assert_eq!(sqlite.difference(&postgres).collect::<Vec<_>>(), Vec::<&(String, String, String)>::new());
     assert_eq!(postgres.difference(&sqlite).collect::<Vec<_>>(), Vec::<&(String, String, String)>::new());
-    place.remove().await;
+    database.remove().await;
 }

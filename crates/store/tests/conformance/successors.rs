@@ -4,22 +4,22 @@ use interlock_core::ids::{RunId, SessionId};
 use interlock_core::run::Lineage;
 use interlock_store::Refusal;
 
-use crate::fixture::{Place, Wanted, fresh, start_set, tasks};
 use crate::guards::{idempotency, refusal};
+use crate::harness::{StartOptions, TestDatabase, fresh, start_set, tasks};
 
 crate::on_every_store!(one_of_two_successors_is_made, the_key_of_a_repeat_comes_before_its_successor);
 
-fn continuing(run: RunId) -> Wanted {
+fn continuing(run: RunId) -> StartOptions {
     let lineage = Lineage { root_run_id: run, resumed_from: run, resume_count: 1 };
-    Wanted { lineage: Some(lineage), ..Wanted::default() }
+    StartOptions { lineage: Some(lineage), ..StartOptions::default() }
 }
 
-async fn one_of_two_successors_is_made(place: &Place) {
-    let world = place.world().await;
-    let stores = [world.store.clone(), place.second(&world.store).await];
+async fn one_of_two_successors_is_made(database: &TestDatabase) {
+    let world = database.world().await;
+    let stores = [world.store.clone(), database.second(&world.store).await];
     let plan = tasks(1);
     for round in 0..crate::races::rounds() {
-        let mut run = world.start(&plan, Wanted::default()).await;
+        let mut run = world.start(&plan, StartOptions::default()).await;
         world.finish(&mut run, SessionId(fresh())).await;
         let (first, one) = start_set(world.tenant, &plan, continuing(run.id));
         let (second, other) = start_set(world.tenant, &plan, continuing(run.id));
@@ -36,12 +36,12 @@ async fn one_of_two_successors_is_made(place: &Place) {
     assert_eq!(world.findings().await, []);
 }
 
-async fn the_key_of_a_repeat_comes_before_its_successor(place: &Place) {
-    let world = place.world().await;
+async fn the_key_of_a_repeat_comes_before_its_successor(database: &TestDatabase) {
+    let world = database.world().await;
     let plan = tasks(1);
-    let mut run = world.start(&plan, Wanted::default()).await;
+    let mut run = world.start(&plan, StartOptions::default()).await;
     world.finish(&mut run, SessionId(fresh())).await;
-    let keyed = || Wanted { idempotency: Some(idempotency("again")), ..continuing(run.id) };
+    let keyed = || StartOptions { idempotency: Some(idempotency("again")), ..continuing(run.id) };
     world.start(&plan, keyed()).await;
     let (_, repeat) = start_set(world.tenant, &plan, keyed());
     assert_eq!(refusal(world.store.submit(repeat).await), Some(Refusal::IdempotencyExists));

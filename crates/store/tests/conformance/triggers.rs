@@ -13,7 +13,7 @@ use interlock_store::{
     SlotRow, Store, Stored, TakeMessage, Write,
 };
 
-use crate::fixture::{NOW, Place, World, fresh};
+use crate::harness::{NOW, TestDatabase, World, fresh};
 
 crate::on_every_store!(
     a_schedule_changes_only_from_what_was_read,
@@ -61,8 +61,8 @@ fn schedule(world: &World, name: &str) -> ScheduleRow {
     }
 }
 
-async fn a_schedule_changes_only_from_what_was_read(place: &Place) {
-    let world = place.world().await;
+async fn a_schedule_changes_only_from_what_was_read(database: &TestDatabase) {
+    let world = database.world().await;
     let store = &world.store;
     let row = schedule(&world, "nightly");
     assert_eq!(ask(store, AddSchedule(row.clone())).await, Stored::Stored);
@@ -136,8 +136,8 @@ fn begin(delivery: &DeliveryRow, now: Timestamp) -> BeginDelivery {
     }
 }
 
-async fn a_delivery_is_processed_once_and_taken_over_when_left(place: &Place) {
-    let world = place.world().await;
+async fn a_delivery_is_processed_once_and_taken_over_when_left(database: &TestDatabase) {
+    let world = database.world().await;
     let store = &world.store;
     let endpoint = inbound(&world).await;
     assert_eq!(store.inbound_endpoint(endpoint.id).await.unwrap(), Some(endpoint.clone()));
@@ -187,8 +187,8 @@ async fn a_delivery_is_processed_once_and_taken_over_when_left(place: &Place) {
     world.store.close().await;
 }
 
-async fn what_was_about_the_same_is_recent_for_a_while(place: &Place) {
-    let world = place.world().await;
+async fn what_was_about_the_same_is_recent_for_a_while(database: &TestDatabase) {
+    let world = database.world().await;
     let endpoint = inbound(&world).await;
     let print = Hash::of(b"pull request 7");
     let begin = |key: &str, now: Timestamp| {
@@ -208,8 +208,8 @@ async fn what_was_about_the_same_is_recent_for_a_while(place: &Place) {
     world.store.close().await;
 }
 
-async fn messages_are_published_once_and_taken_by_one(place: &Place) {
-    let world = place.world().await;
+async fn messages_are_published_once_and_taken_by_one(database: &TestDatabase) {
+    let world = database.world().await;
     let store = &world.store;
     let row = OutboundRow {
         tenant: world.tenant,

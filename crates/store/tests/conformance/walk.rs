@@ -1,7 +1,9 @@
 //! Random walks: whatever `decide` makes of a run, the store gives it back. The same walk on every database leaves the
 //! same rows.
 
-use interlock_core::decide::{self, Asked, Asking, Bound, Command, Completion, Known, Outbound, Outcome};
+use interlock_core::decide::{
+    self, Asking, Bound, Command, CommandOrigin, Completion, DecideContext, Outbound, Outcome,
+};
 use interlock_core::ids::{SessionId, SignalId};
 use interlock_core::json::Json;
 use interlock_core::plan::retry::{ErrorClass, StepError};
@@ -14,7 +16,7 @@ use interlock_core::work::Claimer;
 use interlock_store::{SignalRow, Store, StoreSignal};
 use uuid::Uuid;
 
-use crate::fixture::{NOW, Place, Wanted, World, plan_of, start_set};
+use crate::harness::{NOW, StartOptions, TestDatabase, World, plan_of, start_set};
 
 crate::on_every_store!(walks_come_back_as_they_were, walks_of_two_servers_at_once_leave_the_same);
 
@@ -117,7 +119,8 @@ fn command(run: &Run, dice: &mut Dice, session: SessionId, signal: SignalId) -> 
     }
 }
 
-/// What a finished step has in memory and nobody reads again; and nobody asks a terminal run for its control.
+/// Removes what a finished step has in memory and no code reads again; and of a terminal run the control, which has no
+/// meaning any more.
 pub fn without_leftovers(mut run: Run) -> Run {
     if run.state.is_terminal() {
         run.control = interlock_core::state::Control::Active;
@@ -139,7 +142,7 @@ async fn walk(world: &World, other: &Store, seed: u64) -> Vec<String> {
     let mut dice = Dice(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
     let plan = plan_of(steps(&mut dice));
     let id = interlock_core::ids::RunId(Uuid::from_u128(u128::from(seed) << 64 | 7));
-    let wanted = Wanted { id: Some(id), subject: Some(format!("S{seed}")), ..Wanted::default() };
+    let wanted = StartOptions { id: Some(id), subject: Some(format!("S{seed}")), ..StartOptions::default() };
     let (mut run, change) = start_set(world.tenant, &plan, wanted);
     run.apply(&world.store.submit(change).await.unwrap());
     let session = SessionId(Uuid::from_u128(u128::from(seed) << 64 | 9));
@@ -155,9 +158,9 @@ async fn walk(world: &World, other: &Store, seed: u64) -> Vec<String> {
         now = Timestamp(now.0 + dice.roll(9_000) as i64);
         let skips = dice.roll(6) == 0;
         let name = format!("{command:?}");
-        let decided = decide::decide(&run, command, Known::default(), Asked::system(now));
+        let decided = decide::decide(&run, command, DecideContext::default(), CommandOrigin::system(now));
         let bound = |asking: &Asking<'_>| {
-            if skips && asking.has_condition() { Bound::condition_false() } else { crate::fixture::bound(asking) }
+            if skips && asking.has_condition() { Bound::condition_false() } else { crate::harness::bound(asking) }
         };
         let Ok(change) = decided.and_then(|decided| decided.settle(bound)) else { continue };
         if is_wake && matches!(run.current().phase, Phase::WaitingSignal(_)) {
@@ -199,10 +202,10 @@ async fn walk(world: &World, other: &Store, seed: u64) -> Vec<String> {
 
 const SEEDS: u64 = 60;
 
-async fn walks_come_back_as_they_were(place: &Place) {
-    let world = place.world().await;
+async fn walks_come_back_as_they_were(database: &TestDatabase) {
+    let world = database.world().await;
     // The reference is SQLite in memory; the walk on the store under test must leave the same.
-    let reference = Place::memory();
+    let reference = TestDatabase::memory();
     let reference_world = reference.world().await;
     for seed in 1..=SEEDS {
         let here = walk(&world, &world.store, seed);
@@ -215,10 +218,10 @@ async fn walks_come_back_as_they_were(place: &Place) {
 
 /// Walks that are under way at the same time, each through two servers: their groups are mixed, and leave what the walks
 /// leave one after the other.
-async fn walks_of_two_servers_at_once_leave_the_same(place: &Place) {
-    let world = place.world().await;
-    let second = place.second(&world.store).await;
-    let reference = Place::memory();
+async fn walks_of_two_servers_at_once_leave_the_same(database: &TestDatabase) {
+    let world = database.world().await;
+    let second = database.second(&world.store).await;
+    let reference = TestDatabase::memory();
     let reference_world = reference.world().await;
     for first in (1..=SEEDS).step_by(AT_ONCE as usize) {
         let walks: Vec<_> = (first..first + AT_ONCE)

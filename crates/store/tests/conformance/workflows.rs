@@ -4,7 +4,7 @@ use interlock_core::json::{Hash, Json};
 use interlock_core::time::Timestamp;
 use interlock_store::{Changed, PutWorkflow, SetWorkflowDisabled, WorkflowVersionRow};
 
-use crate::fixture::{NOW, Place, World, tenant_id};
+use crate::harness::{NOW, TestDatabase, World, tenant_id};
 
 fn version(name: &str, number: u32) -> WorkflowVersionRow {
     let source = format!("name: {name} # {number}");
@@ -25,15 +25,15 @@ async fn put(world: &World, row: &WorkflowVersionRow) -> Changed {
     world.store.write(op).await.unwrap()
 }
 
-async fn versions_follow_each_other_and_never_change(place: &Place) {
-    let world = place.world().await;
+async fn versions_follow_each_other_and_never_change(database: &TestDatabase) {
+    let world = database.world().await;
     let (store, tenant) = (&world.store, world.tenant);
     assert_eq!(store.workflow(tenant, "deploy").await.unwrap(), None);
     assert_eq!(put(&world, &version("deploy", 2)).await, Changed::Gone, "there is no first version");
     assert_eq!(store.workflow(tenant, "deploy").await.unwrap(), None);
 
     assert_eq!(put(&world, &version("deploy", 1)).await, Changed::Done);
-    assert_eq!(put(&world, &version("deploy", 1)).await, Changed::Gone, "somebody was first");
+    assert_eq!(put(&world, &version("deploy", 1)).await, Changed::Gone, "there is a version 1");
     assert_eq!(put(&world, &version("deploy", 3)).await, Changed::Gone, "a gap");
     assert_eq!(put(&world, &version("deploy", 2)).await, Changed::Done);
 
@@ -48,8 +48,8 @@ async fn versions_follow_each_other_and_never_change(place: &Place) {
     world.store.close().await;
 }
 
-async fn lists_have_pages_and_a_workflow_can_rest(place: &Place) {
-    let world = place.world().await;
+async fn lists_have_pages_and_a_workflow_can_rest(database: &TestDatabase) {
+    let world = database.world().await;
     let (store, tenant) = (&world.store, world.tenant);
     for name in ["b", "a", "c"] {
         put(&world, &version(name, 1)).await;

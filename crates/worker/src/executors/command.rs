@@ -11,8 +11,8 @@
 //! | ends otherwise, or runs out of time | fails; where it may be repeated, it is tried again |
 //! | is stopped with the worker, or killed from outside | is in doubt where it must not be repeated, else tried again |
 //!
-//! That a command that must not be repeated has ended, however it did, is recorded as its outcome: it is known, and is not
-//! run a second time without somebody's word.
+//! That a command that must not be repeated has ended, however it did, is recorded as its outcome: it is known, and is
+//! not run a second time unless a person says so.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -26,8 +26,8 @@ use interlock_core::work::CommandTerms;
 use interlock_core::work::output::OutputStream;
 use interlock_credentials::{Credentials, StepCredentials, StepScope};
 use interlock_sandbox::{
-    Chunk, CommandRules, Ended, Outcome, PermittedCommand, Profile, Request, Running, Sandbox, SandboxError,
-    SecretPlace, SecretValue, Standing, Stream, Target, WorkDir, WorkFolder,
+    Chunk, CommandResult, CommandRules, Outcome, PermittedCommand, Profile, ProofState, Request, Running, Sandbox,
+    SandboxError, SecretPlace, SecretValue, Stream, Target, WorkDir,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -41,6 +41,7 @@ use crate::context::TaskContext;
 use crate::error::{EffectFailure, TaskError};
 use crate::limits;
 use crate::task::{Flow, Task};
+use crate::workdirs::RunFolder;
 
 /// How much of each stream is kept with the step: its end.
 const TAIL_BYTES: usize = 64 << 10;
@@ -79,16 +80,16 @@ impl Commands {
 
     /// The profiles that it may run commands of, and each control that was seen to hold on this host.
     pub(crate) fn capabilities(&self) -> impl Iterator<Item = String> + '_ {
-        let proofs = self.sandbox.proofs().iter().filter(|(_, proof)| proof.standing == Standing::Proven);
+        let proofs = self.sandbox.proofs().iter().filter(|(_, proof)| proof.standing == ProofState::Proven);
         let controls = proofs.map(|(control, _)| control_capability(control.name()));
         let keeps = self.profiles().any(|profile| profile.spec().work == WorkDir::Bound).then(|| WORKDIR.to_owned());
         self.profiles().map(|profile| command_capability(profile.name())).chain(controls).chain(keeps)
     }
 
-    pub(crate) fn executor(self: &Arc<Self>, terms: &CommandTerms, workdir: Shared) -> Option<Arc<dyn Handler>> {
+    pub(crate) fn executor(self: &Arc<Self>, terms: &CommandTerms, workdir: SharedFolder) -> Option<Arc<dyn Handler>> {
         let profile = self.profile(&terms.profile)?;
         let (commands, terms) = (Arc::clone(self), terms.clone());
-        Some(Arc::new(Confined { commands, profile, terms, workdir }))
+        Some(Arc::new(CommandTask { commands, profile, terms, workdir }))
     }
 
     /// A profile that this worker runs commands under, by its name.
@@ -106,25 +107,25 @@ impl Commands {
 }
 
 /// The directory that a command shares with others of its run.
-pub(crate) enum Shared {
+pub(crate) enum SharedFolder {
     /// It shares none.
     Nothing,
-    Folder(Arc<WorkFolder>),
+    Folder(Arc<RunFolder>),
     /// It is to share one, and this worker has none for the run.
     Gone,
 }
 
 /// One command's worth of the above.
-struct Confined {
+struct CommandTask {
     commands: Arc<Commands>,
     profile: Profile,
     terms: CommandTerms,
-    workdir: Shared,
+    workdir: SharedFolder,
 }
 
 /// What is kept of a command that has ended.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-struct Ran {
+struct CommandRecord {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     exit_code: Option<i32>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -147,20 +148,26 @@ struct Ran {
     attestation: Value,
 }
 
-impl Task for Confined {
+impl Task for CommandTask {
     type Input = Json;
-    type Output = Ran;
+    type Output = CommandRecord;
 
-    async fn run(&self, ctx: TaskContext, input: Json) -> Result<Flow<Ran>, TaskError> {
+    async fn run(&self, ctx: TaskContext, input: Json) -> Result<Flow<CommandRecord>, TaskError> {
         let bound = self.bound(&input)?;
         let rules = &self.commands.options.rules;
         let permitted = rules
             .permit(self.profile, bound.argv.clone())
             .map_err(|why| TaskError::terminal("COMMAND_NOT_PERMITTED", format!("this worker refuses it: {why}")))?;
-        let scope = StepScope { tenant: ctx.tenant(), environment: ctx.environment() };
-        let secrets = self.commands.options.credentials.step(scope);
+        let credentials = &self.commands.options.credentials;
+        let scope = StepScope { tenant: ctx.tenant(), environment: ctx.environment_in(credentials) };
+        let secrets = credentials.step(scope);
         ctx.uses(secrets.used());
-        let ended = self.carry_out(&ctx, &secrets, (&bound, permitted)).await;
+        // A command may take longer than a lease.
+        let ended = tokio::select! {
+            biased;
+            ended = self.carry_out(&ctx, &secrets, (&bound, permitted)) => ended,
+            never = secrets.keep_alive() => match never {},
+        };
         revoked(&ctx, secrets).await;
         match ended? {
             ran if ran.exit_code == Some(0) => Ok(Flow::Done(ran)),
@@ -169,7 +176,7 @@ impl Task for Confined {
     }
 }
 
-impl Confined {
+impl CommandTask {
     fn bound(&self, input: &Json) -> Result<BoundCommand, TaskError> {
         match &self.terms.undo {
             Some(argv) => Ok(BoundCommand { argv: argv.clone(), env: std::collections::BTreeMap::new() }),
@@ -182,10 +189,12 @@ impl Confined {
         ctx: &TaskContext,
         secrets: &StepCredentials,
         (bound, permitted): (&BoundCommand, PermittedCommand),
-    ) -> Result<Ran, TaskError> {
+    ) -> Result<CommandRecord, TaskError> {
         let mut request = Request::new(permitted).terminate_grace(TERMINATE_GRACE);
-        if let Some(folder) = self.shared_folder().await? {
-            request = request.work(folder.path());
+        let shared = self.shared_folder().await?;
+        if let Some(shared) = &shared {
+            request = request.work(shared.folder.path());
+            request = shared.secrets().into_iter().fold(request, Request::redact);
         }
         for name in &self.terms.credentials {
             let value = secrets.get(name).await.map_err(|error| {
@@ -195,7 +204,11 @@ impl Confined {
                     None => told,
                 }
             })?;
-            request = request.secret(SecretPlace::File(name.clone()), SecretValue::new(value.reveal().as_bytes()));
+            let value = SecretValue::new(value.reveal().as_bytes());
+            if let Some(shared) = &shared {
+                shared.remember(&value);
+            }
+            request = request.secret(SecretPlace::File(name.clone()), value);
         }
         for target in &self.commands.options.egress {
             request = request.egress(target.clone());
@@ -211,17 +224,17 @@ impl Confined {
     }
 
     /// The directory that the command shares with others of its run. One that holds too much is given to none.
-    async fn shared_folder(&self) -> Result<Option<Arc<WorkFolder>>, TaskError> {
+    async fn shared_folder(&self) -> Result<Option<Arc<RunFolder>>, TaskError> {
         let folder = match &self.workdir {
-            Shared::Nothing => return Ok(None),
-            Shared::Folder(folder) => folder,
-            Shared::Gone => {
+            SharedFolder::Nothing => return Ok(None),
+            SharedFolder::Folder(folder) => folder,
+            SharedFolder::Gone => {
                 let what = "this worker has no directory for the run: it was given up, or another worker has it";
                 return Err(TaskError::terminal("WORKDIR_GONE", what));
             }
         };
         let counted = Arc::clone(folder);
-        let bytes = tokio::task::spawn_blocking(move || counted.bytes(limits::WORKDIR_BYTES_MAX)).await;
+        let bytes = tokio::task::spawn_blocking(move || counted.folder.bytes(limits::WORKDIR_BYTES_MAX)).await;
         match bytes {
             Ok(Ok(bytes)) if bytes <= limits::WORKDIR_BYTES_MAX => Ok(Some(Arc::clone(folder))),
             Ok(Ok(_)) => {
@@ -234,7 +247,12 @@ impl Confined {
         }
     }
 
-    async fn perform(&self, ctx: &TaskContext, request: Request, bound: &BoundCommand) -> Result<Ran, EffectFailure> {
+    async fn perform(
+        &self,
+        ctx: &TaskContext,
+        request: Request,
+        bound: &BoundCommand,
+    ) -> Result<CommandRecord, EffectFailure> {
         let limit = self.limit(ctx);
         let request = with_context(ctx, request).timeout(limit);
         reached(Failpoint::CommandBeforeStart);
@@ -259,7 +277,7 @@ impl Confined {
         let ended = running.end().await;
         reached(Failpoint::CommandAfterEnd);
         let outcome = ended.outcome;
-        let ran = Ran::of(&ended, limit, (stdout.text(), stderr.text()));
+        let ran = CommandRecord::of(&ended, limit, (stdout.text(), stderr.text()));
         ctx.output().push(OutputStream::Status, ran.summary(&ended).as_bytes());
         match outcome {
             Outcome::Exited { code: 0 } => Ok(ran),
@@ -326,8 +344,8 @@ fn not_started(error: SandboxError) -> EffectFailure {
     })
 }
 
-impl Ran {
-    fn of(ended: &Ended, limit: Duration, (stdout, stderr): (String, String)) -> Self {
+impl CommandRecord {
+    fn of(ended: &CommandResult, limit: Duration, (stdout, stderr): (String, String)) -> Self {
         let (exit_code, signal) = match ended.outcome {
             Outcome::Exited { code } => (Some(code), None),
             Outcome::Signaled { signal } => (None, Some(signal)),
@@ -355,7 +373,7 @@ impl Ran {
     }
 
     /// How it ended, as a line below its output.
-    fn summary(&self, ended: &Ended) -> String {
+    fn summary(&self, ended: &CommandResult) -> String {
         let how = match ended.outcome {
             Outcome::Exited { code } => format!("exit code {code}"),
             Outcome::Signaled { signal } => format!("killed by signal {signal}"),

@@ -82,24 +82,24 @@ impl Connectors {
     pub(crate) fn executor(self: &Arc<Self>, kind: StepKind, handler: &str) -> Option<Arc<dyn Handler>> {
         let operation = if kind == StepKind::Model { MODEL_CHAT } else { handler };
         let connector = find(operation)?;
-        Some(Arc::new(Bound { connectors: Arc::clone(self), connector }))
+        Some(Arc::new(ConnectorTask { connectors: Arc::clone(self), connector }))
     }
 }
 
 /// One operation, ready to be carried out.
-struct Bound {
+struct ConnectorTask {
     connectors: Arc<Connectors>,
     connector: &'static dyn Connector,
 }
 
-impl Task for Bound {
+impl Task for ConnectorTask {
     type Input = Json;
     type Output = Value;
 
     async fn run(&self, ctx: TaskContext, input: Json) -> Result<Flow<Value>, TaskError> {
-        // Assignments do not say their environment yet: it is the worker's.
-        let scope = StepScope { tenant: ctx.tenant(), environment: ctx.environment() };
-        let secrets = self.connectors.caller.step(scope);
+        let caller = &self.connectors.caller;
+        let environment = ctx.environment_in(caller.credentials());
+        let secrets = caller.step(StepScope { tenant: ctx.tenant(), environment });
         ctx.uses(secrets.used());
         let ended = self.carry_out(Step { ctx: &ctx, secrets: &secrets }, &input).await;
         revoked(&ctx, secrets).await;
@@ -134,13 +134,13 @@ struct Step<'a> {
 
 /// What a rollback is given.
 #[derive(Deserialize)]
-struct Undoing {
+struct RollbackInput {
     input: Value,
     output: Value,
     with: Value,
 }
 
-impl Bound {
+impl ConnectorTask {
     async fn carry_out(&self, step: Step<'_>, input: &Json) -> Result<Value, TaskError> {
         if step.ctx.kind() == StepKind::Rollback {
             return self.undo(step, input).await;
@@ -227,7 +227,7 @@ impl Bound {
 
     /// Undoes a step: by what the workflow says, else by the exact inverse of what it did.
     async fn undo(&self, step: Step<'_>, input: &Json) -> Result<Value, TaskError> {
-        let Undoing { input, output, with } = input.decode()?;
+        let RollbackInput { input, output, with } = input.decode()?;
         if !with.is_null() {
             let fields = checked(self.connector, with)?;
             let output = self.call(step, self.connector, (&fields, &Json::of(&fields.to_value())?)).await?;

@@ -29,7 +29,7 @@ pub(super) struct Supervised<'a> {
     pub context: &'a TaskContext,
 }
 
-pub(super) struct Finished {
+pub(super) struct FinishedProgram {
     pub ended: ProgramEnd,
     pub stdout: Vec<u8>,
     pub stderr_tail: String,
@@ -45,7 +45,7 @@ pub(super) enum ProgramEnd {
 }
 
 /// Runs the command to its end. An error means that nothing was started. Dropping the future kills the group.
-pub(super) async fn run(mut command: Command, supervised: Supervised<'_>) -> io::Result<Finished> {
+pub(super) async fn run(mut command: Command, supervised: Supervised<'_>) -> io::Result<FinishedProgram> {
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0).kill_on_drop(true);
     let mut child = command.spawn()?;
     let group = Group::of(&child);
@@ -79,8 +79,8 @@ pub(super) async fn run(mut command: Command, supervised: Supervised<'_>) -> io:
         None => timeout(PIPES_GRACE, &mut piping).await.ok(),
     };
     Ok(match piped {
-        Some(((), stdout, stderr_tail)) => Finished { ended, stdout, stderr_tail },
-        None => Finished { ended: ProgramEnd::OutputHeldOpen, stdout: Vec::new(), stderr_tail: String::new() },
+        Some(((), stdout, stderr_tail)) => FinishedProgram { ended, stdout, stderr_tail },
+        None => FinishedProgram { ended: ProgramEnd::OutputHeldOpen, stdout: Vec::new(), stderr_tail: String::new() },
     })
 }
 

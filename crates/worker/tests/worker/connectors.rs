@@ -13,7 +13,7 @@ use interlock_core::time::{Millis, Timestamp};
 use interlock_core::work::Assignment;
 use interlock_credentials::providers::fixed::FixedSecrets;
 use interlock_credentials::{Clock, Credentials};
-use interlock_outbound::{Answer, Call, Exchange, Exchanged, Outbound, OutboundError, StatusCode};
+use interlock_outbound::{Call, Exchange, Exchanged, HttpResponse, Outbound, OutboundError, StatusCode};
 use interlock_protocol::agent::ReportedOutcome;
 use interlock_worker::{Connectors, ProbePauses, Tasks, Worker, WorkerOptions};
 use serde_json::{Value, json};
@@ -58,7 +58,7 @@ impl Exchange for Target {
             let mut headers = interlock_outbound::header::HeaderMap::new();
             headers.insert("retry-after", "7".parse().unwrap());
             let status = StatusCode::from_u16(status).unwrap();
-            Ok(Answer { status, headers, body: body.to_string().into_bytes(), url })
+            Ok(HttpResponse { status, headers, body: body.to_string().into_bytes(), url })
         })
     }
 }
@@ -173,7 +173,7 @@ async fn a_target_that_cannot_tell_leaves_the_effect_in_doubt() {
     let ReportedOutcome::Retry { error, .. } = outcome else { panic!("{outcome:?}") };
     assert!(error.message.contains("cannot tell") && error.message.contains("missing_scope"), "{error}");
     running.stop().await;
-    assert!(fake.state().outcomes.is_empty(), "nobody has said what became of it");
+    assert!(fake.state().outcomes.is_empty(), "no outcome was reported");
 }
 
 #[tokio::test(start_paused = true)]

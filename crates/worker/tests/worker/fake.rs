@@ -46,6 +46,7 @@ pub struct State {
     pub stale: BTreeSet<AttemptRef>,
     /// Every call fails before it does anything.
     pub down: bool,
+    pub refuse_heartbeats: Option<&'static str>,
     pub refuse_registration: bool,
     /// For tests in real time, which cannot wait for a heartbeat.
     pub renew_every: Option<Millis>,
@@ -88,7 +89,7 @@ impl Fake {
         self.state.lock().unwrap()
     }
 
-    /// Changes the state and wakes whoever waits for it.
+    /// Changes the state and wakes the tests that wait for it.
     pub fn set(&self, change: impl FnOnce(&mut State)) {
         change(&mut self.state());
         self.changed.send_replace(());
@@ -232,6 +233,9 @@ impl Transport for Fake {
 
     async fn heartbeat(&self, heartbeat: Heartbeat) -> Result<Renewed, TransportError> {
         let mut state = self.call("heartbeat")?;
+        if let Some(code) = state.refuse_heartbeats {
+            return Err(TransportError::refused(code, "heartbeats are refused"));
+        }
         let known = state.live.contains(&heartbeat.session);
         state.heartbeats.push(heartbeat);
         Ok(Renewed {

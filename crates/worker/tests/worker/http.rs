@@ -1,4 +1,4 @@
-//! What the HTTP transport makes of answers, ours and other people's.
+//! What the HTTP transport makes of answers, of an Interlock server and of others.
 
 use interlock_core::ids::{ReceiptId, SessionId};
 use interlock_core::json::Json;

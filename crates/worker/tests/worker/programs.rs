@@ -207,7 +207,7 @@ impl Drop for Note {
     }
 }
 
-/// Gone, or a zombie that nobody has collected yet.
+/// Gone, or a zombie that its parent has not collected yet.
 async fn ended(pid: &str) {
     let lives = || {
         let stat = std::fs::read_to_string(format!("/proc/{pid}/stat"));

@@ -7,7 +7,9 @@ use std::time::Duration;
 use crate::fake::{Fake, LEASE, start, start_with};
 use interlock_core::json::Json;
 use interlock_core::state::EffectClass;
+use interlock_core::work::CommandTerms;
 use interlock_protocol::agent::ReportedOutcome;
+use interlock_protocol::code;
 use interlock_worker::{Tasks, WorkerError, WorkerOptions};
 use tokio::sync::Semaphore;
 use tokio::time::{Instant, sleep};
@@ -195,6 +197,38 @@ async fn a_lost_session_stops_and_gives_back_what_it_held_and_registers_again() 
     fake.enqueue_one("gated", "null");
     fake.until("work in the new session", |state| state.reports.len() == 2).await;
     assert_eq!(fake.outcomes_reported(), [ReportedOutcome::Released, completed("true")]);
+    running.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lost_lease_stops_commands_whatever_their_effect() {
+    let fake = Fake::new();
+    let gated = Gated::new();
+    let running = start(&fake, gated.tasks());
+    let mut command = fake.step("gated", "null");
+    let profile = "dev-flex".to_owned();
+    command.command = Some(Box::new(CommandTerms { profile, credentials: Vec::new(), undo: None, workdir: false }));
+    fake.enqueue(vec![command]);
+    fake.enqueue_one("gated", "null");
+    gated.begin(&fake, 2).await;
+    fake.set(|state| state.down = true);
+    sleep(LEASE + Duration::from_secs(1)).await;
+    assert_eq!(gated.stopped.load(Ordering::Relaxed), 1, "the command");
+    fake.set(|state| state.down = false);
+    running.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_worker_whose_credential_was_revoked_stops_what_it_holds() {
+    let fake = Fake::new();
+    let gated = Gated::new();
+    let running = start(&fake, gated.tasks());
+    fake.enqueue_one("gated", "null");
+    gated.begin(&fake, 1).await;
+    fake.set(|state| state.refuse_heartbeats = Some(code::UNAUTHORIZED));
+    fake.until("a report", |state| !state.reports.is_empty()).await;
+    assert_eq!(gated.stopped.load(Ordering::Relaxed), 1, "before its lease has run out");
+    fake.set(|state| state.refuse_heartbeats = None);
     running.stop().await;
 }
 

@@ -1,4 +1,4 @@
-//! Steps that run a command: under a profile that has a sandbox, by a fixed program, and with nothing that nobody keeps.
+//! Steps that run a command: under a profile that has a sandbox, by a fixed program, and without rules that do nothing.
 
 use interlock_core::plan::rules::{Dedupe, PROFILES};
 use interlock_core::plan::{WORKDIR_PROFILES, is_template};
@@ -63,7 +63,7 @@ fn program(run: &Argv, report: &mut Report) {
     }
 }
 
-/// What would only be recorded is refused: whoever wrote it relies on it.
+/// A rule that would only be recorded is refused: the author relies on it.
 pub fn not_kept(step: &Step, report: &mut Report) {
     if step.kind() != Some(StepKind::Command) {
         return;

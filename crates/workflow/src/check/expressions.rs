@@ -4,7 +4,7 @@ use crate::definition::{Definition, InputType, Step};
 use crate::diagnostic::{Code, Report};
 use crate::expression::budget::Budget;
 use crate::expression::pieces::{self, OPEN, Piece};
-use crate::expression::reference::{Fault, Known, faults};
+use crate::expression::reference::{Fault, NamesInScope, faults};
 use crate::node::{Node, Span};
 use crate::shape::{Expression, TextTemplate};
 use crate::source::Source;
@@ -21,7 +21,7 @@ pub fn check(definition: &Definition, source: &Source, budget: &Budget, report: 
         .collect();
     let mut checker = Checker { source, report, budget, spent: false };
 
-    let at_start = Known { inputs: Some(&inputs), ..Known::default() };
+    let at_start = NamesInScope { inputs: Some(&inputs), ..NamesInScope::default() };
     if let Some(subject) = &definition.subject {
         checker.text(&subject.key, &at_start);
     }
@@ -33,14 +33,15 @@ pub fn check(definition: &Definition, source: &Source, budget: &Budget, report: 
     let ids: Vec<&str> = definition.steps.iter().map(|step| &**step.id).collect();
     for (index, step) in definition.steps.iter().enumerate() {
         let (before, later) = ids.split_at(index);
-        let known = Known { inputs: Some(&inputs), steps: Some(before), later, free: &[], run: true, secrets: false };
+        let known =
+            NamesInScope { inputs: Some(&inputs), steps: Some(before), later, free: &[], run: true, secrets: false };
         self::step(step, &known, &mut checker);
         if let Some(rollback) = &step.rollback {
             if let Some(with) = &rollback.with {
                 checker.fixed(&with.0);
             }
             // What undoes a step sees what it did.
-            let undoing = Known { steps: Some(&ids[..=index]), later: &ids[index + 1..], ..known };
+            let undoing = NamesInScope { steps: Some(&ids[..=index]), later: &ids[index + 1..], ..known };
             for item in rollback.run.iter().flat_map(|run| &run.items) {
                 checker.text(item, &undoing);
             }
@@ -50,7 +51,7 @@ pub fn check(definition: &Definition, source: &Source, budget: &Budget, report: 
 
 fn triggers(definition: &Definition, checker: &mut Checker<'_>) {
     let Some(on) = &definition.on else { return };
-    let known = Known { free: EVENT, ..Known::default() };
+    let known = NamesInScope { free: EVENT, ..NamesInScope::default() };
     let filters = (on.webhook.0.iter().map(|trigger| (&trigger.filter, &trigger.inputs)))
         .chain(on.github.0.iter().map(|trigger| (&trigger.filter, &trigger.inputs)))
         .chain(on.slack.0.iter().map(|trigger| (&trigger.filter, &trigger.inputs)))
@@ -63,22 +64,22 @@ fn triggers(definition: &Definition, checker: &mut Checker<'_>) {
         }
         for (key, template) in &inputs.0 {
             let secrets = definition.inputs.get(&key.name).is_some_and(crate::definition::Input::is_secret);
-            checker.tree(&template.0, &Known { secrets, ..known });
+            checker.tree(&template.0, &NamesInScope { secrets, ..known });
         }
     }
-    let known = Known { free: &["trigger"], ..Known::default() };
+    let known = NamesInScope { free: &["trigger"], ..NamesInScope::default() };
     for (key, template) in on.schedule.0.iter().flat_map(|trigger| &trigger.inputs.0) {
         let secrets = definition.inputs.get(&key.name).is_some_and(crate::definition::Input::is_secret);
-        checker.tree(&template.0, &Known { secrets, ..known });
+        checker.tree(&template.0, &NamesInScope { secrets, ..known });
     }
 }
 
-fn step(step: &Step, known: &Known<'_>, checker: &mut Checker<'_>) {
+fn step(step: &Step, known: &NamesInScope<'_>, checker: &mut Checker<'_>) {
     if let Some(condition) = &step.condition {
         checker.condition(condition, known);
     }
     if let Some(with) = &step.with {
-        checker.tree(&with.0, &Known { secrets: true, ..*known });
+        checker.tree(&with.0, &NamesInScope { secrets: true, ..*known });
     }
     if let Some(value) = &step.transform {
         checker.tree(&value.0, known);
@@ -91,7 +92,7 @@ fn step(step: &Step, known: &Known<'_>, checker: &mut Checker<'_>) {
         checker.text(text, known);
     }
     for (_, text) in &step.env.0 {
-        checker.text(text, &Known { secrets: true, ..*known });
+        checker.text(text, &NamesInScope { secrets: true, ..*known });
     }
 }
 
@@ -104,7 +105,7 @@ struct Checker<'a> {
 }
 
 impl Checker<'_> {
-    fn tree(&mut self, node: &Node, known: &Known<'_>) {
+    fn tree(&mut self, node: &Node, known: &NamesInScope<'_>) {
         node.texts(&mut |text, span| self.pieces(text, span, known));
     }
 
@@ -119,11 +120,11 @@ impl Checker<'_> {
         });
     }
 
-    fn text(&mut self, text: &TextTemplate, known: &Known<'_>) {
+    fn text(&mut self, text: &TextTemplate, known: &NamesInScope<'_>) {
         self.pieces(&text.0, text.0.span, known);
     }
 
-    fn condition(&mut self, condition: &Expression, known: &Known<'_>) {
+    fn condition(&mut self, condition: &Expression, known: &NamesInScope<'_>) {
         let (text, span) = (condition.0.value.as_str(), condition.0.span);
         match pieces::split(text.trim()) {
             Ok(pieces) => match pieces.as_slice() {
@@ -146,14 +147,14 @@ impl Checker<'_> {
         }
     }
 
-    fn pieces(&mut self, text: &str, span: Span, known: &Known<'_>) {
+    fn pieces(&mut self, text: &str, span: Span, known: &NamesInScope<'_>) {
         let Ok(pieces) = pieces::split(text) else {
             self.unclosed(span);
             return;
         };
         // A secret stands alone or not at all.
         let alone = pieces.len() == 1;
-        let known = Known { secrets: known.secrets && alone, ..*known };
+        let known = NamesInScope { secrets: known.secrets && alone, ..*known };
         let sources = pieces.iter().filter_map(|piece| match piece {
             Piece::Expression { source, .. } => Some(*source),
             Piece::Text(_) => None,
@@ -167,7 +168,7 @@ impl Checker<'_> {
     }
 
     /// One expression, whose text begins at `at` within the span.
-    fn one(&mut self, source: &str, (known, condition): (&Known<'_>, bool), span: Span, at: Option<usize>) {
+    fn one(&mut self, source: &str, (known, condition): (&NamesInScope<'_>, bool), span: Span, at: Option<usize>) {
         if self.spent {
             return;
         }

@@ -89,7 +89,7 @@ fn limits(definition: &Definition, report: &mut Report) {
     }
 }
 
-/// Prechecks come first and postchecks last, for whoever reads it and for `per_phase`.
+/// Prechecks come first and postchecks last, for readers and for `per_phase`.
 fn phases(definition: &Definition, report: &mut Report) {
     let mut reached = StepPhase::Prechecks;
     for step in definition.steps.iter() {

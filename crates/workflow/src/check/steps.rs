@@ -252,7 +252,7 @@ fn misplaced(step: &Step, kind: StepKind, report: &mut Report) {
 /// What this version cannot keep yet.
 pub fn without_executor(definition: &Definition, report: &mut Report) {
     for step in definition.steps.iter() {
-        // What would only be recorded is refused: whoever wrote it relies on it.
+        // A rule that would only be recorded is refused: the author relies on it.
         if let Some(rule) = step.idempotency.as_ref().filter(|rule| rule.key.is_some()) {
             report.error(Code::NoExecutor, rule.span, "`idempotency.key` is not kept yet").help(
                 "leave it out; a connector's effect key is its own, and a command is known by all that it is run with",

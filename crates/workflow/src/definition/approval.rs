@@ -14,7 +14,7 @@ record! {
         /// When people are asked: `per_step` where omitted in production or above blast radius medium, else
         /// none in workflows without a profile, `critical_only` in others. The policy asks by it.
         mode: Option<At<ValidationMode>>,
-        /// Groups whose members may decide; everybody with the role `approver` where omitted.
+        /// Groups whose members may decide; every person with the role `approver` where omitted.
         approvers: Vec<At<Name>>,
         /// How many different people must approve; 1 where omitted.
         quorum: Option<At<u32>>,

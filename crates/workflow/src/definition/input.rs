@@ -55,7 +55,7 @@ record! {
     "an input" InputSchema {
         /// Its type; anything where omitted.
         kind ("type"): Option<InputType>,
-        /// What it means, for whoever fills it in.
+        /// What it means, for the person who fills it in.
         description: Option<String>,
         /// A run cannot start without it.
         required: Option<bool>,

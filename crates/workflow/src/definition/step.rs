@@ -15,7 +15,7 @@ record! {
     "a step" Step {
         /// The step's stable name, unique in the workflow; other steps refer to it by `steps.ID`.
         id: At<Name>,
-        /// What it does, for whoever reads or approves it.
+        /// What it does, for readers and approvers.
         description: Option<At<String>>,
         /// A condition; the step is skipped where it is false.
         condition ("if"): Option<Expression>,
@@ -50,7 +50,7 @@ record! {
         critical: Option<At<bool>>,
         /// It destroys something: the policy asks two people before it.
         destructive: Option<At<bool>>,
-        /// How sure whoever proposed the step is, 0 to 1; of commands, connectors and models.
+        /// How sure the proposer of the step is, 0 to 1; of commands, connectors and models.
         confidence_score: Option<At<f64>>,
         /// From which confidence on it may be approved without asking, 0 to 1; of commands, connectors and models, and
         /// only outside production.

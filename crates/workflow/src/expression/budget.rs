@@ -26,8 +26,8 @@ const REACH_SHARE: u64 = 64;
 /// Bytes of text that weigh as much as one number.
 const TEXT_SHARE: u64 = 8;
 
-/// What one request, or one step of a run, may spend on all that it evaluates. Clones share it. Whoever waits for the
-/// work can end it from outside ([`Budget::stop`]): the next charge is refused, so the work ends soon after.
+/// What one request, or one step of a run, may spend on all that it evaluates. Clones share it. The caller who waits
+/// for the work can end it from outside ([`Budget::stop`]): the next charge is refused, so the work ends soon after.
 #[derive(Debug, Clone, Default)]
 pub struct Budget(Arc<Spending>);
 

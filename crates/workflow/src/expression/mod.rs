@@ -375,7 +375,7 @@ mod tests {
         (0..levels).fold(inmost.to_owned(), |inner, level| format!("[1,2,3,4,5,6,7,8,9,10].map(x{level}, {inner})"))
     }
 
-    /// On a thread with half the stack of those that evaluate: a stack that overflows ends the process, whoever asked.
+    /// On a thread with half the stack of those that evaluate: a stack that overflows ends the whole process.
     #[test]
     fn the_longest_chains_overflow_no_stack() {
         let small = std::thread::Builder::new().stack_size(1 << 20);

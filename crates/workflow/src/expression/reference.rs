@@ -10,9 +10,9 @@ use crate::definition::InputType;
 use crate::diagnostic::Code;
 use interlock_core::text::nearest::hint;
 
-/// What an expression may refer to where it stands.
+/// The names that an expression may refer to where it stands.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Known<'a> {
+pub struct NamesInScope<'a> {
     /// The declared inputs with their types; nothing where inputs are not in reach.
     pub inputs: Option<&'a [(&'a str, Option<InputType>)]>,
     /// Steps that have come before; nothing where steps are not in reach.
@@ -78,7 +78,7 @@ pub fn secret(source: &str) -> Option<&str> {
 }
 
 /// Everything that is wrong with an expression; `condition` must be true or false.
-pub fn faults(source: &str, known: &Known<'_>, condition: bool) -> Vec<Fault> {
+pub fn faults(source: &str, known: &NamesInScope<'_>, condition: bool) -> Vec<Fault> {
     let whole = trimmed(source);
     if secret(source).is_some() {
         if known.secrets && !condition {
@@ -161,7 +161,7 @@ impl Type {
 
 struct Check<'a> {
     source: &'a str,
-    known: &'a Known<'a>,
+    known: &'a NamesInScope<'a>,
     info: &'a SourceInfo,
     /// Names that a macro has bound: `x` in `list.all(x, …)`.
     bound: Vec<String>,
@@ -509,8 +509,8 @@ fn path(node: &IdedExpr) -> Option<Vec<&str>> {
 mod tests {
     use super::*;
 
-    fn known() -> Known<'static> {
-        Known {
+    fn known() -> NamesInScope<'static> {
+        NamesInScope {
             inputs: Some(&[("incident", Some(InputType::String)), ("count", Some(InputType::Integer)), ("any", None)]),
             steps: Some(&["check", "restart"]),
             later: &["note", "done"],

@@ -1,5 +1,5 @@
-//! What is wrong with an expression, in words of our own: what CEL's parser and interpreter say is written for whoever works on
-//! them.
+//! What is wrong with an expression, in Interlock's own words: what CEL's parser and interpreter say is written for
+//! their developers.
 
 use cel::{ExecutionError, Value};
 

@@ -88,7 +88,7 @@ record! {
 }
 
 record! {
-    /// A vote that somebody gives on the gate that is open then.
+    /// A vote that a person gives on the gate that is open then.
     "a vote" VoteAt {
         /// How long after the start.
         at: Millis,
@@ -181,7 +181,7 @@ impl Shape for StepExpect {
     }
 }
 
-/// Names that the workflow does not have, answers that nobody asks for.
+/// Reports names that the workflow does not have, and answers to steps that do not ask.
 pub fn check(workflow: &Checked, scenario: &Scenario, report: &mut Report) {
     let ids: Vec<&str> = workflow.definition.steps.iter().map(|step| &*step.id.value).collect();
     let rollback = |name: &str| name.strip_prefix("rollback:").is_some_and(|name| ids.contains(&name));

@@ -3,7 +3,9 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-use interlock_core::decide::{self, Asked, Asking, Bound, Command, Completion, Known, Outcome, StartRequest, Used};
+use interlock_core::decide::{
+    self, Asking, Bound, Command, CommandOrigin, Completion, DecideContext, Outcome, StartRequest, Used,
+};
 use interlock_core::governance::judge::AllowDeclared;
 use interlock_core::ids::{RunId, SessionId, SignalId, TenantId};
 use interlock_core::json::HashHex;
@@ -61,7 +63,7 @@ struct Stage<'a> {
     now: Timestamp,
     /// When the core wants to be asked again.
     wake_at: Option<Timestamp>,
-    /// Signals that came and that nobody has taken.
+    /// Signals that came and that no wait has taken.
     signals: VecDeque<(SignalId, String, String, Timestamp, Json)>,
     attempts: BTreeMap<u32, usize>,
     output: Option<Json>,
@@ -173,7 +175,7 @@ fn start(workflow: &Checked, scenario: &Scenario) -> Result<(Run, Box<ChangeSet>
         undoes: None,
     };
     let (run, opening) = decide::open(request).map_err(|error| error.to_string())?;
-    let decided = decide::start(&run, opening, Asked::system(START)).map_err(|error| error.to_string())?;
+    let decided = decide::start(&run, opening, CommandOrigin::system(START)).map_err(|error| error.to_string())?;
     let change = decided.settle(|asking| bound(asking, &budget)).map_err(|error| error.to_string())?;
     Ok((run, change))
 }
@@ -288,9 +290,9 @@ impl Stage<'_> {
     }
 
     fn decide(&mut self, command: Command, by: Context) -> Result<(), String> {
-        let asked = Asked { by, now: self.now };
+        let asked = CommandOrigin { by, now: self.now };
         let budget = Budget::default();
-        let decided = decide::decide(&self.run, command, Known::default(), asked);
+        let decided = decide::decide(&self.run, command, DecideContext::default(), asked);
         let change = decided.and_then(|decided| decided.settle(|asking| bound(asking, &budget)));
         let change = change.map_err(|error| error.to_string())?;
         self.take(&change);

@@ -9,7 +9,7 @@ use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
 
 #[derive(Debug, Clone)]
-pub struct Happened {
+pub struct RunEvent {
     /// The place behind it, to go on from.
     pub cursor: u64,
     pub run_id: RunId,
@@ -21,7 +21,7 @@ pub struct Happened {
     pub subject: Option<String>,
     /// Who caused it, where that was a person.
     pub person: Option<String>,
-    /// Why, as whoever caused it has said.
+    /// Why, in the words of the person who caused it.
     pub reason: Option<String>,
     /// None for an event that this build does not know.
     pub known: Option<Event>,
@@ -30,13 +30,13 @@ pub struct Happened {
 }
 
 /// Programs get the API's own event, whole.
-impl Serialize for Happened {
+impl Serialize for RunEvent {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         self.view.serialize(serializer)
     }
 }
 
-impl Happened {
+impl RunEvent {
     /// None where the event's own fields make no sense.
     pub fn from_view(view: EventView) -> Option<Self> {
         let cursor: Cursor = view.id.parse().ok()?;
@@ -82,7 +82,7 @@ mod tests {
             "step": "pay", "position": 2, "payload": { "attempt": 1, "output_bytes": 4 },
             "context": { "initiator": "system" },
         });
-        let happened = Happened::from_view(serde_json::from_value(told.clone()).unwrap()).unwrap();
+        let happened = RunEvent::from_view(serde_json::from_value(told.clone()).unwrap()).unwrap();
         assert_eq!(serde_json::to_value(&happened).unwrap(), told);
         assert_eq!(
             happened.known,
@@ -97,7 +97,7 @@ mod tests {
             "id": "7", "type": "execution.rollback.started", "run_id": RunId::from_bytes([1; 16]), "seq": 7, "at": 1_500,
             "payload": { "steps": [2] }, "context": { "initiator": "operator", "person": "olga", "reason": "wrong box" },
         });
-        let happened = Happened::from_view(serde_json::from_value(told).unwrap()).unwrap();
+        let happened = RunEvent::from_view(serde_json::from_value(told).unwrap()).unwrap();
         assert_eq!(happened.caused("⟲ rolling back 1 steps"), " (by olga: wrong box)");
         assert_eq!(happened.caused("– skipped: wrong box"), " (by olga)");
     }

@@ -15,7 +15,7 @@ use clap::ValueEnum;
 use interlock_core::ids::RunId;
 
 use super::{Client, ClientError, fill};
-pub use happened::Happened;
+pub use happened::RunEvent;
 
 /// A way to hear of events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -39,7 +39,7 @@ pub enum Topic {
 /// What comes next.
 #[derive(Debug)]
 pub enum FollowUpdate {
-    Events(Vec<Happened>),
+    Events(Vec<RunEvent>),
     /// The connection was lost, and why; it is tried again.
     Lost(String),
     /// The run has ended, and this was all.
@@ -55,7 +55,7 @@ enum LiveConnection {
 
 /// What a connection says.
 enum StreamItem {
-    Events(Vec<Happened>),
+    Events(Vec<RunEvent>),
     Nothing,
     /// Closed by the server: come back.
     Closed,

@@ -5,7 +5,7 @@ use interlock_core::time::Millis;
 use interlock_protocol::live::{Cursor, FeedPage, path};
 use interlock_protocol::runs::{self, EventList, RunView};
 
-use super::{Failed, Happened, StreamItem, Topic};
+use super::{Failed, RunEvent, StreamItem, Topic};
 use crate::client::{Client, ClientError, fill};
 
 /// How long the server holds a question.
@@ -40,20 +40,20 @@ impl Polling {
         }
     }
 
-    async fn of_run(&mut self, client: &Client, run: RunId) -> Result<Vec<Happened>, Failed> {
+    async fn of_run(&mut self, client: &Client, run: RunId) -> Result<Vec<RunEvent>, Failed> {
         let path = fill(runs::path::EVENTS, &[("run", &run)]);
         let call = client.get(path).query("last_event_id", Some(self.since)).query("wait_ms", Some(WAIT.0));
         let page: EventList = call.waits(WAIT.as_duration()).send().await.map_err(failed)?;
-        let events: Vec<_> = page.events.into_iter().filter_map(Happened::from_view).collect();
+        let events: Vec<_> = page.events.into_iter().filter_map(RunEvent::from_view).collect();
         self.since = events.last().map_or(self.since, |event| event.cursor);
         Ok(events)
     }
 
-    async fn of_feed(&mut self, client: &Client) -> Result<Vec<Happened>, Failed> {
+    async fn of_feed(&mut self, client: &Client) -> Result<Vec<RunEvent>, Failed> {
         let call = client.get(path::FEED).query("last_event_id", Some(self.since)).query("wait_ms", Some(WAIT.0));
         let page: FeedPage = call.waits(WAIT.as_duration()).send().await.map_err(failed)?;
         self.since = place(&page.last_event_id).unwrap_or(self.since);
-        Ok(page.events.into_iter().filter_map(Happened::from_view).collect())
+        Ok(page.events.into_iter().filter_map(RunEvent::from_view).collect())
     }
 }
 

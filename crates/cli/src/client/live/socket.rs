@@ -16,7 +16,7 @@ use tokio_tungstenite::tungstenite::handshake::client::generate_key;
 use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 use tokio_tungstenite::tungstenite::protocol::{Role, WebSocketConfig};
 
-use super::{Failed, Happened, StreamItem, Topic};
+use super::{Failed, RunEvent, StreamItem, Topic};
 use crate::client::{Client, ClientError};
 
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
@@ -55,7 +55,7 @@ impl Socket {
         };
         if response.status() != StatusCode::SWITCHING_PROTOCOLS {
             let status = response.status();
-            // A refusal in our own words is about the request; anything else stands between us and the server.
+            // A refusal with a problem document is about the request; anything else is from a proxy before the server.
             return match client.refusal(response).await {
                 Some(error) if !matches!(status.as_u16(), 426 | 501) => Err(Failed::Refused(error)),
                 _ => Err(blocked(&format!("it answered {status}"))),
@@ -104,7 +104,7 @@ impl Socket {
     fn take(
         &mut self,
         message: Option<Result<Message, tokio_tungstenite::tungstenite::Error>>,
-        events: &mut Vec<Happened>,
+        events: &mut Vec<RunEvent>,
     ) -> Result<Option<StreamItem>, Failed> {
         let text = match message {
             None | Some(Ok(Message::Close(_))) => return Ok(Some(StreamItem::Closed)),
@@ -113,7 +113,7 @@ impl Socket {
             Some(Err(error)) => return Err(self.away(&error.to_string())),
         };
         if let Ok(envelope) = serde_json::from_str::<EventView>(&text) {
-            events.extend(Happened::from_view(envelope));
+            events.extend(RunEvent::from_view(envelope));
             return Ok(None);
         }
         match serde_json::from_str::<Control>(&text) {

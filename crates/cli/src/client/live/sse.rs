@@ -6,7 +6,7 @@ use reqwest::{Response, StatusCode};
 use tokio::time::timeout;
 
 use super::socket::LAST_EVENT_ID;
-use super::{Failed, Happened, StreamItem, Topic};
+use super::{Failed, RunEvent, StreamItem, Topic};
 use crate::client::{Client, ClientError};
 
 /// The largest event that is taken.
@@ -71,7 +71,7 @@ impl Events {
             match name.as_str() {
                 "stream.end" => self.ended = true,
                 "stream.resync" | "stream.closing" if events.is_empty() => return Ok(StreamItem::Closed),
-                _ => events.extend(serde_json::from_str::<EventView>(&data).ok().and_then(Happened::from_view)),
+                _ => events.extend(serde_json::from_str::<EventView>(&data).ok().and_then(RunEvent::from_view)),
             }
         }
         Ok(if events.is_empty() { StreamItem::Nothing } else { StreamItem::Events(events) })

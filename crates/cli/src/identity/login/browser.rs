@@ -1,5 +1,5 @@
-//! `interlock login --browser`: the server's own sign-in page, whoever vouches for people there, and a code that comes
-//! back to a port on this machine (RFC 8252), or is typed in where the browser runs elsewhere.
+//! `interlock login --browser`: the server's own sign-in page, with a password or with an identity provider. A code
+//! comes back to a port on this machine (RFC 8252), or is typed in where the browser runs elsewhere.
 
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -12,10 +12,10 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 
 use crate::client::Client;
-use crate::output::exit::{Ended, Exit};
+use crate::output::exit::{Exit, ExitError};
 
 const PAGE: &str = "/auth/cli";
-/// How long somebody may take to sign in.
+/// How long a person may take to sign in.
 const PATIENCE: Duration = Duration::from_mins(5);
 const REQUEST_BYTES_MAX: usize = 16 << 10;
 const SECRET_CHARS: usize = 43;
@@ -47,7 +47,7 @@ pub async fn token(client: &Client, way: BrowserMode) -> anyhow::Result<PersonTo
             eprintln!("No browser could be started here; with --browser=code it may run on another machine.");
         }
         tokio::time::timeout(PATIENCE, come_back(listener, &state)).await.map_err(|_| {
-            Ended::saying(
+            ExitError::saying(
                 Exit::TryLater,
                 "the sign-in was not finished within five minutes; start `interlock login` again",
             )
@@ -56,7 +56,7 @@ pub async fn token(client: &Client, way: BrowserMode) -> anyhow::Result<PersonTo
     Ok(client.post(path::TOKEN, &NewToken::Code { code, verifier }).send().await?)
 }
 
-/// Letters and digits that nobody can guess.
+/// Random letters and digits, too many to guess.
 fn secret() -> String {
     interlock_server::identity::key::random_text(SECRET_CHARS)
 }

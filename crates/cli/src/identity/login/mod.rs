@@ -18,7 +18,7 @@ use crate::client::context::kept_path;
 use crate::client::contexts::{Context, Contexts};
 use crate::client::target::{DEFAULT_SERVER, Target, address};
 use crate::client::{Client, Secret, local};
-use crate::output::exit::{Ended, Exit};
+use crate::output::exit::{Exit, ExitError};
 
 /// A key for programs, which may stand in the environment while a person signs in: only the flag is refused beside
 /// `--user`, so clap is not told of it.
@@ -100,7 +100,7 @@ async fn credential(args: &LoginArgs, target: Target) -> anyhow::Result<(Secret,
     };
     let until = crate::output::span::instant(token.expires_at);
     let secret = Secret::new(&token.token)
-        .ok_or_else(|| Ended::saying(Exit::Internal, "the server's token cannot be sent back to it"))?;
+        .ok_or_else(|| ExitError::saying(Exit::Internal, "the server's token cannot be sent back to it"))?;
     Ok((secret, format!(" as {} until {until}", interlock_core::text::visible::visible(&token.person))))
 }
 
@@ -112,7 +112,7 @@ async fn key(args: &LoginArgs, target: Target) -> anyhow::Result<Secret> {
         None => ask(&format!("API key for {server}"))?,
     };
     let key = Secret::new(&key)
-        .ok_or_else(|| Ended::saying(Exit::Config, "that is not an API key: it is empty or holds white space"))?;
+        .ok_or_else(|| ExitError::saying(Exit::Config, "that is not an API key: it is empty or holds white space"))?;
     if !args.no_verify {
         verify(target, &key).await?;
     }

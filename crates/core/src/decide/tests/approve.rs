@@ -2,7 +2,7 @@
 
 use super::case::{Case, STARTER, pause, retry, skip, voter};
 use super::plans::{gate, plan, task};
-use crate::decide::{Asked, Command};
+use crate::decide::{Command, CommandOrigin};
 use crate::limits;
 use crate::plan::{OnDenial, OnFailure, Plan, StepSpec, Work};
 use crate::rejection::Rejection;
@@ -92,12 +92,12 @@ fn the_starter_does_not_decide() {
     }
 }
 
-/// The requester is excluded: whoever directs a run so that its gate asks again has asked for the approval.
+/// The requester is excluded: a person who directs a run so that its gate asks again has asked for the approval.
 #[test]
 fn whoever_directs_the_run_to_ask_does_not_decide() {
     let mut case = gated(|gate| gate.on_reject = OnDenial::Pause);
     case.tells(|case| case.vote("ann", false));
-    case.ask_by(retry(), Asked { now: case.now, by: Context::operator("bob") }).unwrap();
+    case.ask_by(retry(), CommandOrigin { now: case.now, by: Context::operator("bob") }).unwrap();
     assert_eq!(asked(&case).excluded, [STARTER, "bob"]);
     assert!(refused(&mut case, voter("bob")).contains("started or directed"));
     assert!(refused(&mut case, voter(STARTER)).contains("started or directed"));
@@ -110,7 +110,7 @@ fn whoever_approves_may_approve_again_at_the_next_gate() {
     let mut case = Case::of(plan(vec![gate("one", OnDenial::Fail), gate("two", OnDenial::Fail)]));
     let by = Context::of(Initiator::Approval, "ann");
     let vote = case.vote("ann", true);
-    case.ask_by(vote, Asked { now: case.now, by }).unwrap();
+    case.ask_by(vote, CommandOrigin { now: case.now, by }).unwrap();
     let Phase::WaitingApproval(second) = &case.step(1).phase else { panic!("{:?}", case.step(1)) };
     assert_eq!(second.excluded, [STARTER]);
 }
@@ -138,7 +138,7 @@ fn whoever_wrote_the_version_is_none_of_two_keys() {
     votes(&mut gated(|_| ()), author()).unwrap();
 }
 
-/// The deputy of `whose`, with the groups of whoever's right it is.
+/// The deputy of `whose`, with the groups of the person whose right it is.
 fn deputy(person: &str, whose: &str) -> Voter {
     Voter { on_behalf_of: Some(whose.into()), one_with: vec![whose.into()], ..voter(person) }
 }
@@ -328,5 +328,5 @@ fn an_approval_has_the_same_name_whoever_decides_it() {
     assert_eq!(open(), open(), "the id is drawn from the run, not from chance");
     let mut case = gated(|_| ());
     let vote = case.vote("ann", true);
-    case.ask_by(vote, Asked::system(case.now)).unwrap();
+    case.ask_by(vote, CommandOrigin::system(case.now)).unwrap();
 }

@@ -69,7 +69,7 @@ fn a_run_is_offered_taken_and_let_go_at_its_end() {
     assert_eq!((case.state(), case.run.detail), (RunState::Pending, Some(Detail::AssigningWorker)));
     case.offer(1);
     assert_eq!(case.names(), ["session.offered"]);
-    assert_eq!(case.row().eligible_at, None, "nobody else finds it meanwhile");
+    assert_eq!(case.row().eligible_at, None, "no other worker finds it meanwhile");
     assert_eq!(case.row().wake_at, Some(case.now + ASSIGNMENT_ACK));
     assert_eq!(case.run.detail, Some(Detail::AssigningWorker));
     let offer = RunOffer::of(&case.run, 1).unwrap();
@@ -200,7 +200,7 @@ fn an_open_effect_of_a_lost_worker_stays_in_doubt() {
     case.refuse(reassign());
 }
 
-/// Whoever says what became of it: the directory is gone, so only a person has the command run elsewhere.
+/// Whatever the resolution is, the directory is gone: only a person has the command run elsewhere.
 #[test]
 fn what_was_in_doubt_is_not_run_elsewhere_unless_somebody_reassigns_it() {
     let doubtful = || {
@@ -279,7 +279,7 @@ fn what_ends_or_stops_a_run_ends_its_search() {
     case.offer(1).tell(pause());
     assert_eq!(case.row().wake_at, Some(case.now + ASSIGNMENT_ACK), "the worker is still asked");
     case.tick();
-    assert_eq!(case.row().wake_at, None, "a paused run looks for nobody");
+    assert_eq!(case.row().wake_at, None, "a paused run looks for no worker");
     case.tell(Command::Resume);
     assert!(case.row().wake_at.is_some());
     case.offer(2).tell(cancel(false));

@@ -189,7 +189,10 @@ fn a_rollback_under_way_is_not_canceled_unless_it_was_paused() {
     case.run_step().run_step().claim().dies();
     assert_eq!(case.state(), RunState::RollingBack);
     assert!(matches!(case.refuse(cancel(false)), Rejection::InvalidRunState { .. }));
-    case.tell(pause()).tell(cancel(true));
+    case.tell(pause());
+    let no = case.refuse(cancel(true));
+    assert!(no.to_string().contains("a rollback has begun already"), "{no}");
+    case.tell(cancel(false));
     canceled(&case);
     assert_eq!(case.steps(), [Succeeded, Succeeded, Failed, Canceled, Canceled]);
 }

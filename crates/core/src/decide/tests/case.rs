@@ -10,8 +10,8 @@ use super::arrows::{self, Arrow};
 use super::fold::Rows;
 use super::invariants;
 use crate::decide::{
-    Asked, Asking, Bound, Command, Completion, Known, Later, Outcome, Queued, Rendered, StartRequest, Undoes, decide,
-    open, start,
+    Asking, Bound, Command, CommandOrigin, Completion, DecideContext, Later, Outcome, Queued, Rendered, StartRequest,
+    Undoes, decide, open, start,
 };
 use crate::governance::action::Action;
 use crate::governance::judge::{AllowDeclared, Decision, Judge, Judged, Ruling};
@@ -62,6 +62,7 @@ pub struct Opening {
     pub claim: Option<Claimer>,
     pub queued: Option<Queued>,
     pub undoes: Option<Undoes>,
+    pub by: Context,
     pub run: u128,
 }
 
@@ -77,6 +78,7 @@ impl Opening {
             claim: None,
             queued: None,
             undoes: None,
+            by: Context::SYSTEM,
             run: 1,
         }
     }
@@ -116,10 +118,10 @@ impl Opening {
     }
 
     pub fn start(self) -> Case {
-        let (answers, judge) = (self.answers.clone(), Arc::clone(&self.judge));
+        let (answers, judge, by) = (self.answers.clone(), Arc::clone(&self.judge), self.by.clone());
         arrows::take();
         let (mut run, opening) = open(self.request()).expect("opens");
-        let decided = start(&run, opening, Asked::system(START)).expect("starts");
+        let decided = start(&run, opening, CommandOrigin { by, now: START }).expect("starts");
         let change = decided.settle(|asking| bound(&answers, &*judge, asking)).expect("starts");
         let before = run.clone();
         run.apply(&change);
@@ -234,18 +236,18 @@ impl Case {
         Opening::of(plan).start()
     }
 
-    pub fn asked(&self) -> Asked {
-        Asked { by: Context::operator("ann@example.com"), now: self.now }
+    pub fn asked(&self) -> CommandOrigin {
+        CommandOrigin { by: Context::operator("ann@example.com"), now: self.now }
     }
 
     /// Decides, and answers as an engine would.
-    pub fn decide(&self, command: Command, asked: Asked) -> Result<Box<ChangeSet>, Rejection> {
-        let known = Known { receipt: self.open_receipt(), ..Known::default() };
+    pub fn decide(&self, command: Command, asked: CommandOrigin) -> Result<Box<ChangeSet>, Rejection> {
+        let known = DecideContext { receipt: self.open_receipt(), ..DecideContext::default() };
         decide(&self.run, command, known, asked)?.settle(|asking| bound(&self.answers, &*self.judge, asking))
     }
 
     /// Decides; applies and checks what was accepted.
-    pub fn ask_by(&mut self, command: Command, asked: Asked) -> Result<&mut Self, Rejection> {
+    pub fn ask_by(&mut self, command: Command, asked: CommandOrigin) -> Result<&mut Self, Rejection> {
         arrows::take();
         let change = self.decide(command, asked)?;
         self.walked = arrows::take();
@@ -300,7 +302,7 @@ impl Case {
 
     pub fn would_accept(&self, command: Command, at: Timestamp) {
         let text = format!("{command:?}");
-        let asked = Asked::timeout(self.now.max(at));
+        let asked = CommandOrigin::timeout(self.now.max(at));
         let answer = self.decide(command, asked);
         arrows::take();
         if let Err(no) = answer {
@@ -470,7 +472,7 @@ impl Case {
         }
     }
 
-    /// A worker comes to take the step, and whoever decides has changed their mind.
+    /// A worker comes to take the step, and the policy no longer allows it.
     pub fn withhold_step(&self, decision: Decision) -> Option<Command> {
         let position = self.run.position;
         let action = Action::of_step(self.run.spec(position), position, self.run.input(position))?;
@@ -500,7 +502,7 @@ pub fn pause() -> Command {
     Command::Pause { reason: "look first".into() }
 }
 
-/// By somebody who could have approved.
+/// By a person who could have approved.
 pub fn skip() -> Command {
     skip_by("zoe@example.com")
 }

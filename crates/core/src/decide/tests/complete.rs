@@ -292,7 +292,7 @@ fn what_is_spent_counts_and_ends_the_run() {
     assert_eq!((failing.run.state, failing.run.reason), (RunState::Failed, Some(Reason::SpendExhausted)));
 }
 
-/// A model of which nobody knows the price has used up what there was.
+/// A model without a known price has used up what was left to spend.
 #[test]
 fn what_has_no_price_counts_as_all_that_is_left() {
     for cost in [None, Some(crate::cost::Cost { unpriced: true, ..Default::default() })] {

@@ -1,4 +1,4 @@
-//! Doubt: an effect was sent and nobody knows whether it happened.
+//! Doubt: an effect was sent and it is not known whether it happened.
 
 use super::case::{Case, cancel, error, json, pause, retry, roll_back, skip};
 use super::plans::{Tuned, plan, task};
@@ -241,7 +241,8 @@ fn that_it_did_not_happen_is_believed_when_nothing_can_arrive_any_more() {
                 case.tell(resolve(resolution, None));
                 continue;
             }
-            let under_way = |after| Rejection::EffectUnderWay { run: case.run.id, step: 0, after };
+            let under_way =
+                |after| Rejection::EffectUnderWay { run: case.run.id, step: case.run.spec(0).key.clone(), after };
             let (early, late) = (under_way(wait), under_way(Millis(1)));
             assert_eq!(case.refuse(resolve(resolution, None)), early, "{what}");
             case.after(Millis(wait.0 - 1));

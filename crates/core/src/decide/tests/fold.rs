@@ -137,7 +137,7 @@ impl Rows {
     pub fn assert_rebuild(&self, run: &Run) {
         let (rebuilt, mut memory) = (self.rebuild(), run.clone());
         if memory.state.is_terminal() {
-            // Nobody asks a terminal run for its control.
+            // The control of a terminal run is never read.
             memory.control = rebuilt.control;
         }
         for step in &mut memory.steps {
@@ -218,7 +218,7 @@ fn cancel_untouched(run: &mut Run) {
     }
 }
 
-/// What a finished step has in memory and nobody reads again.
+/// What a finished step has in memory and is never read again.
 fn forget(step: &mut Step) {
     if step.state().is_finished() {
         step.open_intent = None;

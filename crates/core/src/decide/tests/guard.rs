@@ -1,8 +1,8 @@
-//! What an approval guards: nobody goes past a gate, or runs again what it guards, without the people that it names.
+//! What an approval guards: no person goes past a gate, or runs again what it guards, without the people that it names.
 
 use super::case::{Case, Opening, STARTER, cancel, json, pause, retry, roll_back, skip, skip_by, voter};
 use super::plans::{Tuned, gate, plan, signal, task, transform};
-use crate::decide::{Asked, Command, resume};
+use crate::decide::{Command, CommandOrigin, resume};
 use crate::plan::retry::ErrorClass;
 use crate::plan::{OnDenial, OnFailure, Plan, StepSpec, Work};
 use crate::rejection::Rejection;
@@ -166,15 +166,15 @@ fn whoever_directs_the_run_has_no_vote_at_any_later_gate() {
     case.tells(|case| case.vote("rob", false)).tell(skip_by("ann"));
     assert_eq!(approval(&case).excluded, [STARTER]);
     case.tells(|case| case.vote("rob", false));
-    case.ask_by(retry(), Asked { now: case.now, by: Context::operator("bob") }).unwrap();
+    case.ask_by(retry(), CommandOrigin { now: case.now, by: Context::operator("bob") }).unwrap();
     case.tells(|case| case.vote("rob", false));
-    case.ask_by(retry(), Asked { now: case.now, by: Context::operator("cat") }).unwrap();
+    case.ask_by(retry(), CommandOrigin { now: case.now, by: Context::operator("cat") }).unwrap();
     assert_eq!(approval(&case).excluded, [STARTER, "bob", "cat"]);
     case.tells(|case| case.vote("rob", false));
     why_not(&mut case, skip_by("bob"));
 }
 
-/// Whatever became of the gate while the run was paused, somebody can say what is to become of the run.
+/// Whatever became of the gate while the run was paused, an operator can say what is to become of the run.
 #[test]
 fn a_gate_that_is_refused_while_the_run_is_paused_leaves_a_way_on() {
     for rule in OnDenial::ALL {
@@ -203,8 +203,8 @@ fn failed_behind_a_gate() -> Case {
     case
 }
 
-fn by(person: &str, case: &Case) -> Asked {
-    Asked { by: Context::operator(person), now: case.now }
+fn by(person: &str, case: &Case) -> CommandOrigin {
+    CommandOrigin { by: Context::operator(person), now: case.now }
 }
 
 #[test]
@@ -255,7 +255,7 @@ fn a_forged_line_is_shown_as_what_it_is() {
     assert!(!message.lines().any(|line| line.starts_with("- target") || line.starts_with("+ target")), "{message}");
 }
 
-/// What people have refused is neither run nor skipped by whoever wants it so.
+/// What approvers have refused is neither run nor skipped by one operator alone.
 #[test]
 fn a_refused_retry_is_neither_retried_past_nor_skipped_alone() {
     let mut case = failed_behind_a_gate();
@@ -364,6 +364,6 @@ fn a_vote_by_an_approver_is_recorded_as_one() {
     case.tell(skip_by("ann"));
     let by = Context::of(Initiator::Approval, "bob");
     let vote = case.vote("bob", true);
-    case.ask_by(vote, Asked { now: case.now, by }).unwrap();
+    case.ask_by(vote, CommandOrigin { now: case.now, by }).unwrap();
     assert_eq!(case.step(0).state(), StepState::Skipped);
 }

@@ -127,7 +127,7 @@ fn state_is_projected(case: &Case, before: &Run) {
         assert!(run.reason.is_some(), "a run that ended badly says why");
     }
     if run.control == Control::Active {
-        assert_eq!(run.notes.pause, None, "an active run is not paused by anybody");
+        assert_eq!(run.notes.pause, None, "an active run has no pause");
     }
 }
 
@@ -214,7 +214,7 @@ fn clocks_can_be_served(case: &Case) {
     }
 }
 
-/// A run that is not terminal is in somebody's hands: a claimer's, a worker's, a timer's, a signal's or a person's.
+/// A run that is not terminal can go on: by a claim, a worker, a timer, a signal or a person.
 fn somebody_can_go_on(case: &Case) {
     let (run, row) = (&case.run, case.row());
     let claimable = row.eligible_at.is_some() || row.session.is_some();
@@ -232,5 +232,5 @@ fn somebody_can_go_on(case: &Case) {
             row.session.is_some() || case.directives().into_iter().any(|command| case.is_accepted(command))
         }
     };
-    assert!(in_hands, "nobody can go on with {run:?}");
+    assert!(in_hands, "nothing can go on with {run:?}");
 }

@@ -1,4 +1,4 @@
-//! Asking: what is not found out and not allowed does not begin, whoever wants it.
+//! Asking: what is not found out and not allowed does not begin, whichever command wants it.
 
 use std::sync::Arc;
 
@@ -9,8 +9,8 @@ use super::case::{Always, Case, Opening, START, asks, bound, denied, json, retry
 use super::moves::{self, any_moves, any_plan};
 use super::plans::{Tuned, plan, task, tasks, transform};
 use super::property::MOVES_MAX;
-use crate::decide::ask::Found;
-use crate::decide::{Asked, Bound, Command, Decided, Known, Rendered, decide, open, start};
+use crate::decide::ask::StepBinding;
+use crate::decide::{Bound, Command, CommandOrigin, DecideContext, Decided, Rendered, decide, open, start};
 use crate::governance::action::Action;
 use crate::governance::judge::{AllowDeclared, Decision, Judge, Judged, Ruling};
 use crate::limits;
@@ -25,11 +25,11 @@ fn judged(plan: Plan, judge: impl Judge + 'static) -> Case {
     Opening { judge: Arc::new(judge), ..Opening::of(plan) }.start()
 }
 
-/// What a step that is about to begin hears, and must not begin with.
+/// An answer to a step that is about to begin, with which it must not begin.
 #[derive(Debug)]
 enum Answered {
     By(Decision),
-    /// Everything was found out, and nobody was asked for leave.
+    /// Everything was found out, and no decision was asked for.
     WithoutDecision,
 }
 
@@ -38,7 +38,7 @@ impl Answered {
         match self {
             Self::By(decision) => bound(&case.answers, &Always(decision.clone()), asking),
             Self::WithoutDecision => match bound(&case.answers, &AllowDeclared, asking).0 {
-                Found::Go(rendered, _, also) => Bound(Found::Go(rendered, None, also)),
+                StepBinding::Go(rendered, _, also) => Bound(StepBinding::Go(rendered, None, also)),
                 found => Bound(found),
             },
         }
@@ -49,9 +49,9 @@ fn unavailable() -> Decision {
     Decision::Undecided { why: "the policy cannot be read".into() }
 }
 
-/// Whatever is asked of whatever run: with nobody who answers, no step begins that would have to be judged, evaluated or
-/// undone. And what is answered by somebody who denies everything, who cannot decide, or without anybody's leave, does not begin
-/// either.
+/// Whatever the command and the run: without an answer, no step begins that would have to be judged, evaluated or
+/// undone. A step does not begin either where the judge denies everything or cannot decide, or where the answer has no
+/// decision.
 #[test]
 fn nothing_begins_unanswered_or_denied() {
     let mut runner = TestRunner::default();
@@ -65,7 +65,7 @@ fn nothing_begins_unanswered_or_denied() {
                 break;
             }
             let command = moves::next(&mut case, step);
-            let known = Known { receipt: case.open_receipt(), ..Known::default() };
+            let known = DecideContext { receipt: case.open_receipt(), ..DecideContext::default() };
             match decide(&case.run, command.clone(), known, case.asked()) {
                 // Without an answer nothing that asks has begun.
                 Ok(Decided::Change(change)) => {
@@ -85,7 +85,7 @@ fn nothing_begins_unanswered_or_denied() {
                 Ok(Decided::Needs(asking)) => {
                     let (position, governed) = (asking.position(), asking.spec().is_governed());
                     for answer in [Answered::By(denied()), Answered::By(unavailable()), Answered::WithoutDecision] {
-                        let known = Known { receipt: case.open_receipt(), ..Known::default() };
+                        let known = DecideContext { receipt: case.open_receipt(), ..DecideContext::default() };
                         let decided = decide(&case.run, command.clone(), known, case.asked()).unwrap();
                         let change = decided.settle(|asking| answer.bound(&case, asking));
                         let began = |(at, step): &(u32, Step)| {
@@ -144,7 +144,7 @@ fn a_rollback_is_judged_like_what_it_undoes() {
     case.run_step().claim().dies();
     assert_eq!(case.step(2).state(), StepState::WaitingApproval);
     case.tells(|case| case.vote("rob", true)).until_eligible();
-    assert!(case.now >= START + Known::default().settles_after, "not before what was lost has arrived");
+    assert!(case.now >= START + DecideContext::default().settles_after, "not before what was lost has arrived");
     case.claim().complete();
     assert_eq!((case.state(), case.run.reason), (RunState::Failed, Some(Reason::RolledBack)));
 }
@@ -154,7 +154,7 @@ fn a_rollback_is_judged_like_what_it_undoes() {
 fn half_an_answer_is_none() {
     let answer = |step: StepSpec, answer: &dyn Fn(&crate::decide::Asking<'_>) -> Bound| {
         let (run, opening) = open(Opening::of(plan(vec![step])).request()).unwrap();
-        start(&run, opening, Asked::system(START)).unwrap().settle(answer).map(|_| ())
+        start(&run, opening, CommandOrigin::system(START)).unwrap().settle(answer).map(|_| ())
     };
     let nothing = |asking: &crate::decide::Asking<'_>| asking.bind(Rendered::default(), &AllowDeclared);
     let until = Work::Wait { until: WaitFor::Until("${{ inputs.at }}".into()), timeout: None };
@@ -170,12 +170,12 @@ fn half_an_answer_is_none() {
     let with = StepSpec::new("s", Work::Task { handler: "t".into(), with: Some(json("{}")) });
     let input = |text: &str| Rendered { input: Some(json(text)), ..Rendered::default() };
     let (run, opening) = open(Opening::of(plan(vec![with.clone()])).request()).unwrap();
-    let _ = start(&run, opening, Asked::system(START)).unwrap().settle(|asking| {
+    let _ = start(&run, opening, CommandOrigin::system(START)).unwrap().settle(|asking| {
         other = Some(asking.bind(input(r#"{"to":"staging"}"#), &AllowDeclared));
         Bound::broken(super::case::error(crate::plan::retry::ErrorClass::Invalid))
     });
-    let Some(Bound(Found::Go(_, leave, _))) = other else { panic!() };
-    let forged = Bound(Found::Go(input(r#"{"to":"production"}"#), leave, Vec::new()));
+    let Some(Bound(StepBinding::Go(_, leave, _))) = other else { panic!() };
+    let forged = Bound(StepBinding::Go(input(r#"{"to":"production"}"#), leave, Vec::new()));
     let no = answer(with, &|_| forged.clone()).unwrap_err();
     assert!(matches!(no, Rejection::NotBound { .. }), "{no}");
 }
@@ -218,8 +218,8 @@ fn an_approved_step_performs_what_it_declares() {
     let declared = case.intent(EffectClass::Idempotent);
     assert!(matches!(declared, Command::RecordIntent { .. }), "{declared:?}");
     let further = case.intent(EffectClass::Unsafe);
-    assert!(matches!(further, Command::WithholdEffect { .. }), "nobody has agreed to this");
-    // Nor does it hold for another try that somebody orders.
+    assert!(matches!(further, Command::WithholdEffect { .. }), "no approver has agreed to this");
+    // Nor does the approval hold for another try that an operator orders.
     case.tell(further);
     assert_eq!(case.step(0).state(), StepState::WaitingApproval);
 }
@@ -232,7 +232,7 @@ fn agreement_lapses() {
     case.now = case.now + limits::GRANT_TTL;
     let late = case.ask(Command::Claim { session: session(1) }).err();
     assert!(matches!(late, Some(Rejection::NotClaimable { .. })), "{late:?}");
-    let asked = case.withhold_step(asks()).expect("nobody's agreement holds any more");
+    let asked = case.withhold_step(asks()).expect("no agreement holds any more");
     case.tell(asked);
     assert_eq!((case.step(0).state(), case.run.notes.agreed.len()), (StepState::WaitingApproval, 0));
     case.tells(|case| case.vote("rob", true)).claim();
@@ -242,7 +242,7 @@ fn agreement_lapses() {
     assert!(matches!(late, Command::WithholdEffect { .. }), "{late:?}");
 }
 
-/// Where rules have changed and need nobody by now, an old agreement holds nothing up.
+/// Where the rules have changed and need no approval by now, a lapsed agreement does not stop the step.
 #[test]
 fn what_needs_no_agreement_any_more_is_handed_out() {
     let mut case = judged(tasks(1), Always(asks()));
@@ -350,10 +350,10 @@ fn what_did_nothing_is_tried_again_on_the_same_word() {
     assert!(!asks_again(case), "a worker that asks first was lost before it asked");
     let mut case = ready();
     case.claim().tells(Case::release);
-    assert!(asks_again(case), "nobody knows what this one has done");
+    assert!(asks_again(case), "it is not known what this one has done");
     let mut case = ready();
     case.claim().tells(|case| Command::Undelivered { position: 0, attempt: case.step(0).attempt });
-    assert!(!asks_again(case), "nobody ever got it");
+    assert!(!asks_again(case), "no worker ever got it");
     let unknown = |case: &Case| Command::UnknownTask { position: 0, attempt: case.step(0).attempt };
     let mut case = ready();
     case.claim().tells(unknown);

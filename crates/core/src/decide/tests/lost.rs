@@ -3,7 +3,7 @@
 use super::case::{Case, cancel, error, pause};
 use super::plans::{Tuned, gate, plan, signal, task, tasks};
 use super::wait::waiting;
-use crate::decide::{Asked, Command};
+use crate::decide::{Command, CommandOrigin};
 use crate::limits;
 use crate::plan::retry::ErrorClass;
 use crate::plan::{OnDenial, OnFailure, Plan, StepSpec};
@@ -192,7 +192,7 @@ fn a_rollback_waits_for_a_worker_that_may_not_have_heard() {
     let mut by_engine = Case::of(plan());
     by_engine.claim();
     let command = Command::FailRun { reason: Reason::Backout, error: error(ErrorClass::Terminal) };
-    by_engine.ask_by(command, Asked::system(by_engine.now)).unwrap();
+    by_engine.ask_by(command, CommandOrigin::system(by_engine.now)).unwrap();
     for case in [by_timeout, by_deadline, by_engine] {
         assert_eq!(case.state(), RunState::RollingBack);
         assert_eq!(case.row().eligible_at, Some(case.now + lease));
@@ -202,7 +202,7 @@ fn a_rollback_waits_for_a_worker_that_may_not_have_heard() {
     reported.claim().dies();
     let mut lost = Case::of(plan());
     lost.claim();
-    lost.ask_by(lost.lease_expired(), Asked::timeout(lost.now)).unwrap();
+    lost.ask_by(lost.lease_expired(), CommandOrigin::timeout(lost.now)).unwrap();
     for case in [reported, lost] {
         assert_eq!(case.state(), RunState::RollingBack);
         assert_eq!(case.row().eligible_at, Some(case.now), "the attempt has ended");

@@ -75,7 +75,7 @@ pub fn gate(key: &str, rule: OnDenial) -> StepSpec {
     )
 }
 
-/// What is rarely set on a step, said in passing.
+/// Setters for what is rarely set on a step.
 pub trait Tuned: Sized {
     fn undoable(self) -> Self;
     fn undoable_when(self, conditions: &[RollbackCondition]) -> Self;

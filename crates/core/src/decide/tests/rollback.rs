@@ -229,7 +229,7 @@ fn a_failed_rollback_is_skipped() {
 #[test]
 fn a_failed_rollback_is_canceled() {
     let mut case = stuck();
-    case.tell(cancel(true));
+    case.tell(cancel(false));
     assert_eq!(case.state(), RunState::Canceled);
     assert_eq!(case.step(4).state(), StepState::Canceled);
 }
@@ -326,7 +326,7 @@ fn a_preview_says_what_a_rollback_would_undo_and_then_it_does() {
     let order: Vec<u32> = preview.undone.iter().map(|undone| undone.position).collect();
     assert_eq!((order.as_slice(), preview.undone[0].by.as_str()), ([4, 0].as_slice(), "undo"));
     let left: Vec<_> = preview.left.iter().map(|left| (left.step.as_str(), left.why.contains("conditions"))).collect();
-    assert_eq!(left, [("c", true), ("b", false)], "what reads, and what has not run, is nobody's business");
+    assert_eq!(left, [("c", true), ("b", false)], "what reads, and what has not run, is not listed");
     assert_eq!(case.run.rollback_preview(1).undone.len(), 1, "from a step on");
     case.tell(roll_back());
     assert_eq!(undone(&case), order, "the preview tells the truth");

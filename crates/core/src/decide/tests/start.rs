@@ -2,7 +2,7 @@
 
 use super::case::{Answer, Answers, Case, Opening, bound, error, json};
 use super::plans::{conditional, gate, plan, signal, task, tasks};
-use crate::decide::{Asked, Rendered, open, start};
+use crate::decide::{CommandOrigin, Rendered, open, start};
 use crate::governance::judge::AllowDeclared;
 use crate::json::Hash;
 use crate::limits;
@@ -119,7 +119,7 @@ fn a_run_takes_its_subject_and_its_request_is_remembered() {
         expires_at: super::case::START,
     });
     let (run, opening) = open(request).unwrap();
-    let decided = start(&run, opening, Asked::system(super::case::START)).unwrap();
+    let decided = start(&run, opening, CommandOrigin::system(super::case::START)).unwrap();
     let change = decided.settle(|asking| bound(&Answers::new(), &AllowDeclared, asking)).unwrap();
     assert!(matches!(
         change.side.as_slice(),

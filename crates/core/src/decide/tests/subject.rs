@@ -38,7 +38,7 @@ fn it_starts_when_its_turn_has_come() {
     assert!(matches!(Case::of(tasks(1)).refuse(Command::Admit), Rejection::InvalidRunState { .. }));
 }
 
-/// Its turn comes all the same, and nothing of it is claimed before somebody resumes.
+/// Its turn comes all the same, and nothing of it is claimed before an operator resumes.
 #[test]
 fn a_paused_one_keeps_its_place() {
     let mut case = queued(tasks(1));

@@ -57,6 +57,39 @@ fn a_timeout_fails_a_wait_step_and_wakes_a_task() {
 }
 
 #[test]
+fn restart_to_the_wait_that_a_paused_run_stands_at_opens_it_anew() {
+    let mut case = Case::of(plan(vec![signal("w", None), task("t")]));
+    case.tell(pause()).tell(Command::RestartFrom { position: 0 });
+    assert_eq!((case.state(), case.step(0).iteration), (RunState::WaitingSignal, 1));
+    let waits = |write: &&SideWrite| matches!(write, SideWrite::CloseWait { .. } | SideWrite::OpenWait { .. });
+    let waits: Vec<_> = case.change.side.iter().filter(waits).collect();
+    assert!(matches!(waits[..], [SideWrite::CloseWait { position: 0 }, SideWrite::OpenWait { position: 0, .. }]));
+    case.tells(|case| case.wake("1"));
+    assert_eq!(case.steps(), [StepState::Succeeded, StepState::Ready]);
+
+    let mut timed = Case::of(plan(vec![timer("w", Millis(100))]));
+    timed.after(Millis(60)).tell(pause()).tell(Command::RestartFrom { position: 0 });
+    timed.after(Millis(60));
+    assert!(matches!(timed.refuse(Command::Tick), Rejection::InvalidTransition { .. }), "the timer began anew");
+    timed.after(Millis(40)).tell(Command::Tick);
+    assert_eq!(timed.state(), RunState::Succeeded);
+}
+
+#[test]
+fn restart_from_before_a_wait_closes_it() {
+    let mut case = Case::of(plan(vec![task("t"), signal("w", None)]));
+    case.run_step().tell(pause()).tell(Command::RestartFrom { position: 0 });
+    assert_eq!(case.steps(), [StepState::Ready, StepState::Pending]);
+    assert!(case.change.side.iter().any(|write| matches!(write, SideWrite::CloseWait { position: 1 })));
+    assert!(!case.change.side.iter().any(|write| matches!(write, SideWrite::OpenWait { .. })));
+
+    let mut task = Case::of(tasks(1));
+    task.claim().tells(|case| waiting(case, None)).tell(pause()).tell(Command::RestartFrom { position: 0 });
+    assert_eq!((task.steps(), task.step(0).iteration), (vec![StepState::Ready], 1));
+    assert!(task.change.side.iter().any(|write| matches!(write, SideWrite::CloseWait { position: 0 })));
+}
+
+#[test]
 fn a_wait_that_timed_out_follows_the_rule() {
     let step = signal("w", Some(Millis(100))).when_failed(OnFailure::Pause);
     let mut case = Case::of(plan(vec![step]));

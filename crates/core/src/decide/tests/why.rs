@@ -8,7 +8,7 @@ use crate::plan::retry::ErrorClass;
 use crate::plan::{OnDenial, OnFailure, Plan};
 use crate::run::why::{Cause, Explanation, Heartbeat, LimitOf, Remedy, Surroundings, Throttle, why};
 use crate::state::{ApprovalState, EffectClass, RunState};
-use crate::tenant::caps::Held;
+use crate::tenant::caps::ReachedCap;
 use crate::time::Millis;
 
 fn explain(case: &Case) -> Explanation {
@@ -71,7 +71,7 @@ fn a_task_that_no_worker_knows_is_named_and_offered_again_ever_later() {
 
 #[test]
 fn a_limit_holds_only_what_could_be_claimed() {
-    let throttle = Throttle::new(LimitOf::Workflow, Held::Concurrency { max: 1 });
+    let throttle = Throttle::new(LimitOf::Workflow, ReachedCap::Concurrency { max: 1 });
     let around = Surroundings { workers: Some(1), throttle: Some(throttle), ..Surroundings::default() };
     let mut case = Case::of(tasks(1));
     let held = why(&case.run, case.now, around);
@@ -84,7 +84,7 @@ fn a_limit_holds_only_what_could_be_claimed() {
     assert!(matches!(running.because[..], [Cause::Running { .. }]));
 }
 
-/// Long before the step is taken back: whoever asks meanwhile must not be told to wait for a dead process.
+/// Long before the step is taken back: a reader of `why` must not be told to wait for a dead process.
 #[test]
 fn a_worker_that_has_fallen_silent_is_named_within_seconds() {
     let mut case = Case::of(tasks(1));
@@ -106,7 +106,7 @@ fn a_worker_that_has_fallen_silent_is_named_within_seconds() {
         panic!("{silent:?}")
     };
     assert_eq!((worker.as_deref(), *last_heartbeat_at, *lease_expires_at), (Some("mill-7"), case.now, Some(lease)));
-    assert_eq!(silent.next, [Remedy::StartWorker, Remedy::Cancel], "nobody else would take it");
+    assert_eq!(silent.next, [Remedy::StartWorker, Remedy::Cancel], "no other worker would take it");
     assert_eq!(after(12, 1).next, [Remedy::Wait, Remedy::Cancel]);
     assert!(matches!(after(301, 0).because[..], [Cause::Orphaned { .. }]));
 }

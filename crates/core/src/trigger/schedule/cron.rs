@@ -9,7 +9,8 @@ use jiff::civil::date;
 
 use super::search::{Search, Times};
 
-const BYTES_MAX: usize = 256;
+/// The longest expression.
+pub const CRON_BYTES_MAX: usize = 256;
 
 /// A checked expression. Shows as it was written.
 #[derive(Clone)]
@@ -55,8 +56,8 @@ impl FromStr for Cron {
 
 /// The expression, or what is wrong with it as a whole, or nothing where it is up to one of its fields.
 fn read(text: &str) -> Result<Cron, Option<String>> {
-    if text.len() > BYTES_MAX {
-        return Err(Some(format!("it is longer than {BYTES_MAX} bytes")));
+    if text.len() > CRON_BYTES_MAX {
+        return Err(Some(format!("it is longer than {CRON_BYTES_MAX} bytes")));
     }
     if text.split_whitespace().any(|field| field.split(',').any(str::is_empty)) {
         return Err(None);

@@ -3,7 +3,7 @@
 use super::{Cadence, DUE_MAX, Slot};
 use crate::time::Timestamp;
 
-/// Slots that nobody ran in time. At most so many are counted one by one; the rest is passed over.
+/// How many missed slots are counted one by one; the rest is passed over.
 const MISSED_COUNTED_MAX: u32 = 1_000;
 
 /// Slots that are too old to run.

@@ -2,7 +2,7 @@
 //!
 //! [`Cron`] is a checked expression. [`Cadence`] adds the zone, the policy for clock changes, the jitter and the
 //! catch-up window; [`Cadence::next`] names the next [`Slot`], [`Cadence::due`] what to do about those that have come.
-//! The zone's rules are a parameter: whoever calls has looked them up.
+//! The zone's rules are a parameter: the caller has looked them up.
 
 mod cron;
 mod due;
@@ -18,7 +18,7 @@ use crate::json::Hash;
 use crate::state::{UnknownName, names};
 use crate::time::{Millis, Timestamp};
 
-pub use cron::{Cron, InvalidCron};
+pub use cron::{CRON_BYTES_MAX, Cron, InvalidCron};
 pub use due::{Due, Missed};
 pub use jiff::tz::TimeZone;
 

@@ -38,7 +38,7 @@ pub(super) fn fresh(seconds: &str, now: Timestamp) -> Result<(), SignatureError>
 pub enum Request {
     /// Slack looks whether the certificate is good: answer 200, do nothing.
     SslCheck,
-    /// Slack looks whether the address is ours: answer with the challenge.
+    /// Slack looks whether the address belongs to this app: answer with the challenge.
     UrlVerification {
         challenge: String,
     },

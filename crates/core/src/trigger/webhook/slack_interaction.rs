@@ -1,5 +1,5 @@
-//! Slack's interactivity payload: a form with one field, `payload`, that holds JSON. What somebody has pressed on a card, or
-//! has written into the dialog that a press has opened.
+//! Slack's interactivity payload: a form with one field, `payload`, that holds JSON. What a user has pressed on a card,
+//! or has written into the dialog that a press has opened.
 
 use serde_json::Value;
 
@@ -12,7 +12,7 @@ pub const REJECT_DIALOG: &str = "interlock_reject_dialog";
 pub const COMMENT_BLOCK: &str = "comment";
 pub const COMMENT_INPUT: &str = "text";
 
-/// Somebody in Slack, as the payload names them.
+/// A user in Slack, as the payload names them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Presser {
     pub enterprise: Option<String>,

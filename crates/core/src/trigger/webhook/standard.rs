@@ -15,7 +15,7 @@ const PREFIX: &str = "whsec_";
 const SIGNATURES_MAX: usize = 16;
 const SECRET_BYTES_MIN: usize = 16;
 
-/// The key inside a secret. Ours have 32 random bytes; others' have 24 to 64, and a few have 16.
+/// The key inside a secret. Interlock's have 32 random bytes; other senders' have 24 to 64, and a few have 16.
 pub fn key_of_secret(secret: &str) -> Option<Vec<u8>> {
     let encoded = secret.strip_prefix(PREFIX).unwrap_or(secret);
     BASE64.decode(encoded).ok().filter(|key| key.len() >= SECRET_BYTES_MIN)
@@ -26,7 +26,7 @@ pub fn secret_of_key(key: &[u8; 32]) -> String {
     format!("{PREFIX}{}", BASE64.encode(key))
 }
 
-/// The value of the signature header: one signature per active secret, so that receivers can change theirs in peace.
+/// The value of the signature header: one signature per active secret, so that receivers can rotate their secret.
 pub fn sign<S: AsRef<[u8]>>(keys: &[S], id: &str, at: Timestamp, body: &[u8]) -> String {
     let seconds = (at.0 / 1_000).to_string();
     let parts: [&[u8]; 5] = [id.as_bytes(), b".", seconds.as_bytes(), b".", body];
@@ -46,7 +46,7 @@ pub fn verify<S: AsRef<[u8]>>(
     let parts: [&[u8]; 5] = [id.as_bytes(), b".", seconds.as_bytes(), b".", body];
     let mut verdict = Err(SignatureError::Malformed);
     for signature in given.split(' ').take(SIGNATURES_MAX) {
-        // Other versions (`v1a` is Ed25519) may stand beside ours.
+        // Other versions (`v1a` is Ed25519) may stand beside version 1.
         let Some(signature) = signature.strip_prefix("v1,").and_then(|text| BASE64.decode(text).ok()) else { continue };
         verdict = mac::verify(keys, &parts, &signature);
         if verdict.is_ok() {

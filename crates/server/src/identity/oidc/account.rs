@@ -1,5 +1,5 @@
-//! From claims to a person of ours. The account is made at the first sign-in, and takes groups and roles from the
-//! provider at every one; an account that an admin has disabled stays so.
+//! From claims to an account of this server. The account is made at the first sign-in, and takes groups and roles from
+//! the provider at every one; an account that an admin has disabled stays so.
 
 use interlock_core::limits::GROUPS_MAX;
 use interlock_core::tenant::identity::Roles;
@@ -11,7 +11,7 @@ use super::{OidcError, OidcOptions, Provider};
 use crate::api_error::ApiError;
 use crate::identity::{Identity, note, people};
 
-/// How many names are tried for a person whose name somebody else has.
+/// How many names are tried for a person whose name another account has.
 const NAMES_TRIED: u32 = 20;
 
 impl Provider {
@@ -58,7 +58,8 @@ impl Provider {
                 ..identity.new_user(*tenant, name)
             };
             match identity.add_user(user).await {
-                // A name belongs to whoever had it first: nobody becomes somebody else by being called the same.
+                // A name belongs to the account that had it first: the same name at the provider is not the same
+                // person.
                 Err(error) if error.code() == "USER_EXISTS" => {}
                 added => return added,
             }

@@ -56,7 +56,7 @@ pub fn claims(token: &str, key: &Jwk, parties: &Parties<'_>) -> Result<Claims, &
         return Err("it was made for another client");
     }
     if claims.get("sub").and_then(Value::as_str).is_none() {
-        return Err("it is about nobody");
+        return Err("it has no subject (`sub`)");
     }
     Ok(claims)
 }

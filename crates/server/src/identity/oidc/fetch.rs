@@ -19,7 +19,7 @@ use crate::api_error::ApiError;
 const BELIEVED: Millis = Millis::from_hours(1);
 const ASKED_AGAIN_AFTER: Millis = Millis::from_secs(10);
 
-/// Why a provider cannot vouch for anybody right now. What it said is for the log; people get the short form.
+/// Why a provider cannot vouch for a person right now. What it said is for the log; people get the short form.
 #[derive(Debug, thiserror::Error)]
 pub enum OidcError {
     #[error("the provider cannot be asked: {0}")]
@@ -71,8 +71,9 @@ pub struct Metadata {
     pub token_endpoint_auth_methods_supported: Option<Vec<String>>,
 }
 
+/// The provider's metadata and signing keys, and when they were fetched.
 #[derive(Clone)]
-pub struct Known {
+pub struct ProviderConfiguration {
     pub metadata: Metadata,
     pub keys: JwkSet,
     at: Timestamp,
@@ -80,7 +81,7 @@ pub struct Known {
 
 impl Provider {
     /// The configuration and the keys, from memory if they are fresh. `anew` asks again, if that was not just done.
-    pub(super) async fn known(&self, now: Timestamp, anew: bool) -> Result<Known, OidcError> {
+    pub(super) async fn known(&self, now: Timestamp, anew: bool) -> Result<ProviderConfiguration, OidcError> {
         let mut kept = self.0.known.lock().await;
         if let Some(known) = &*kept {
             let believed = if anew { ASKED_AGAIN_AFTER } else { BELIEVED };
@@ -95,7 +96,7 @@ impl Provider {
             return Err(OidcError::Nonsense(format!("{url} speaks for {}", metadata.issuer)));
         }
         let keys: JwkSet = self.get(&metadata.jwks_uri, None).await?;
-        let known = Known { metadata, keys, at: now };
+        let known = ProviderConfiguration { metadata, keys, at: now };
         *kept = Some(known.clone());
         Ok(known)
     }

@@ -15,10 +15,10 @@ use super::{OidcError, Provider, path};
 use crate::identity::Identity;
 use crate::identity::key::{random_text, same_text};
 
-/// How long somebody may take to sign in over there.
+/// How long a person may take to sign in at the provider.
 const LIVES: Millis = Millis::from_mins(10);
-/// How long ago the provider may have seen somebody who is to show again who they are: well within the quarter of an hour that
-/// a decision under two keys asks for.
+/// How long ago a person may have signed in at the provider where they must prove again who they are: well within the
+/// quarter of an hour that a decision under two keys asks for.
 const AGAIN_MAX_AGE: Duration = Duration::from_mins(5);
 const COOKIE: &str = "interlock_oidc";
 const SECRET_CHARS: usize = 43;
@@ -96,7 +96,7 @@ impl Provider {
         Ok(Departure { location, cookie: cookie(identity, &sealed, LIVES) })
     }
 
-    /// Takes the browser back: the note it carries must be ours, fresh, and about this very answer.
+    /// Takes the browser back: the note it carries must be sealed by this server, fresh, and about this very answer.
     pub fn arrive(
         &self,
         identity: &Identity,

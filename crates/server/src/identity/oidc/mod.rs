@@ -1,8 +1,9 @@
-//! People vouched for by somebody else: OpenID Connect, the authorization code flow with PKCE, any standard provider.
+//! People vouched for by an identity provider: OpenID Connect, authorization code flow with PKCE, any standard
+//! provider.
 //!
 //! [`Provider`] is the one the operator has configured. A sign-in is two requests: [`flow`] sends the browser away with
 //! a sealed note of what was asked, and takes it back with a code; [`token`] turns the code into claims that the
-//! provider has signed; [`account`] turns the claims into a person of ours, with roles by the operator's mapping.
+//! provider has signed; [`account`] turns the claims into an account, with roles by the operator's mapping.
 
 mod account;
 mod es512;
@@ -47,7 +48,7 @@ pub struct OidcOptions {
     pub groups_claim: String,
     /// Roles of the members of a group.
     pub roles: BTreeMap<String, Roles>,
-    /// Roles of everybody for whom the provider vouches.
+    /// Roles of every person for whom the provider vouches.
     pub default_roles: Roles,
 }
 
@@ -85,7 +86,7 @@ struct ProviderState {
     options: OidcOptions,
     outbound: Outbound,
     /// What the provider says about itself, kept for a while.
-    known: Mutex<Option<fetch::Known>>,
+    known: Mutex<Option<fetch::ProviderConfiguration>>,
 }
 
 impl Provider {

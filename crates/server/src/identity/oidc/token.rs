@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::es512::{self, ES512, Header, Parties};
-use super::fetch::Known;
+use super::fetch::ProviderConfiguration;
 use super::flow::Arrival;
 use super::{OidcError, Provider};
 use crate::identity::caller::PROVEN_LATELY;
@@ -36,8 +36,8 @@ struct Tokens {
     access_token: Option<String>,
 }
 
-/// When the person has shown the provider who they are: `auth_time`. A sign-in of which the provider does not say so counts as
-/// one of long ago, because its person may have been signed in over there for days.
+/// When the person has proven to the provider who they are: `auth_time`. A sign-in without it counts as one of long
+/// ago, because the person may have been signed in at the provider for days.
 pub fn proven_at(claims: &Claims, now: Timestamp) -> Timestamp {
     let said = claims.get("auth_time").and_then(Value::as_i64).and_then(|seconds| seconds.checked_mul(1_000));
     said.map_or(now - PROVEN_LATELY, |at| Timestamp(at).min(now))
@@ -68,7 +68,13 @@ impl Provider {
         Ok(claims)
     }
 
-    fn verified(&self, token: &str, known: &Known, arrival: &Arrival, now: Timestamp) -> Result<Claims, OidcError> {
+    fn verified(
+        &self,
+        token: &str,
+        known: &ProviderConfiguration,
+        arrival: &Arrival,
+        now: Timestamp,
+    ) -> Result<Claims, OidcError> {
         let header = Header::of(token).ok_or_else(|| untrusted("its header cannot be read"))?;
         let key = match &header.kid {
             Some(kid) => known.keys.find(kid),
@@ -117,11 +123,16 @@ impl Provider {
     }
 
     /// Claims that the provider gives only on request. They never take the place of signed ones.
-    async fn add_userinfo(&self, claims: &mut Claims, known: &Known, access: Option<&str>) -> Result<(), OidcError> {
+    async fn add_userinfo(
+        &self,
+        claims: &mut Claims,
+        known: &ProviderConfiguration,
+        access: Option<&str>,
+    ) -> Result<(), OidcError> {
         let (Some(url), Some(access)) = (&known.metadata.userinfo_endpoint, access) else { return Ok(()) };
         let more: Claims = self.get(url, Some(access)).await?;
         if more.get("sub") != claims.get("sub") {
-            return Err(OidcError::Untrusted("its claims are about somebody else".into()));
+            return Err(OidcError::Untrusted("its claims are about another person".into()));
         }
         for (name, value) in more {
             claims.entry(name).or_insert(value);

@@ -13,8 +13,9 @@ use crate::state::AppState;
 
 /// Get leave to make the calls of a session over the broker
 ///
-/// Calls are written to a stream of the broker, sealed with the key of the answer, and their answers are read from another.
-/// Whoever runs the broker can neither read nor write them. It ends after a while, and at once with the worker's credential.
+/// Calls are written to a stream of the broker, sealed with the key of the answer, and their answers are read from
+/// another. The broker's operator can neither read nor write them. It ends after a while, and at once with the worker's
+/// credential.
 #[utoipa::path(
     post,
     path = path::BROKER,

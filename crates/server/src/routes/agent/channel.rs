@@ -28,7 +28,7 @@ use crate::seats::{Full, Seat};
 use crate::state::AppState;
 use crate::tls::PeerWorker;
 
-/// What the calls of a channel may hold in memory that nobody has begun with, all together. The longest one fits.
+/// What calls of a channel that the server has not begun with may hold in memory, all together. The longest one fits.
 const BYTES_IN_FLIGHT: usize = 1 << 20;
 /// The least that a call counts for.
 const CALL_BYTES_MIN: usize = BYTES_IN_FLIGHT / channel_limits::CALLS_MAX;
@@ -165,7 +165,7 @@ async fn serve(
         let _ = timeout(LAST_ANSWERS, ended).await;
     }
     working.abort_all();
-    // Whoever has gone needs no goodbye.
+    // A worker that has gone needs no close frame.
     let _ = outgoing.send(Outgoing::Close { code, reason }).await;
     let _ = timeout(SEND_TIMEOUT, writing).await;
 }

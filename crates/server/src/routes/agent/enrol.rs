@@ -60,7 +60,7 @@ pub async fn enrol(
     }))
 }
 
-/// One answer for a token that is unknown, used, over or revoked: the first tells nothing to whoever guesses.
+/// One answer for a token that is unknown, used, over or revoked: it tells a guesser nothing.
 fn refused() -> ApiError {
     let detail = "this token is unknown, over, revoked, or was used with another key; `interlock worker token create` makes \
                   another one";

@@ -4,13 +4,13 @@ use axum::Json;
 use axum::extract::State;
 use interlock_protocol::approvals::{Approve, Voted, path};
 
-use super::pick::{Meant, pick};
+use super::pick::{ApprovalSelector, pick};
 use super::repeat::decided_before;
-use super::vote::{Word, cast, loaded};
-use super::voter::Claimed;
+use super::vote::{VoteInput, cast, loaded};
+use super::voter::VoterClaims;
 use crate::api_error::ApiError;
 use crate::identity::Caller;
-use crate::request::{Body, Named};
+use crate::request::{Body, NamedRun};
 use crate::state::AppState;
 
 /// Vote on what a run waits for
@@ -21,21 +21,21 @@ use crate::state::AppState;
     post,
     path = path::APPROVE,
     tag = "approvals",
-    params(Named),
+    params(NamedRun),
     request_body = Approve,
     responses((status = 200, description = "Where approval and run stand.", body = Voted)),
 )]
 pub async fn approve(
     State(state): State<AppState>,
     caller: Caller,
-    Named { tenant, run }: Named,
+    NamedRun { tenant, run }: NamedRun,
     Body(body): Body<Approve>,
 ) -> Result<Json<Voted>, ApiError> {
     let run = loaded(&state, tenant, run).await?;
     let person = caller.as_voter()?;
-    let by = Claimed { on_behalf_of: body.on_behalf_of, role: None };
-    let word = Word { approve: body.approve, notes: body.notes, digest: body.digest, by };
-    let meant = Meant { approval: body.approval, position: None, digest: word.digest.as_deref() };
+    let by = VoterClaims { on_behalf_of: body.on_behalf_of, role: None };
+    let word = VoteInput { approve: body.approve, notes: body.notes, digest: body.digest, by };
+    let meant = ApprovalSelector { approval: body.approval, position: None, digest: word.digest.as_deref() };
     let row = match decided_before(&state, &run, meant, person, &word).await? {
         Some(row) => row,
         None => pick(&state, &run, meant).await?,

@@ -5,11 +5,11 @@ use axum::extract::State;
 use interlock_core::ids::ApprovalId;
 use interlock_protocol::approvals::{ApprovalDecision, DecideApproval, Voted, path};
 
-use super::pick::{Meant, pick};
+use super::pick::{ApprovalSelector, pick};
 use super::repeat::is_repeated;
 use super::view::OfApproval;
-use super::vote::{Word, cast, check_comment, loaded};
-use super::voter::Claimed;
+use super::vote::{VoteInput, cast, check_comment, loaded};
+use super::voter::VoterClaims;
 use crate::api_error::ApiError;
 use crate::identity::Caller;
 use crate::request::Body;
@@ -37,13 +37,13 @@ pub async fn decide(
     let approve = body.decision == ApprovalDecision::Approve;
     check_comment("comment", approve, body.comment.as_deref())?;
     let run = loaded(&state, tenant, row.run).await?;
-    let by = Claimed { on_behalf_of: body.on_behalf_of, role: None };
-    let word = Word { approve, notes: body.comment, digest: body.digest, by };
+    let by = VoterClaims { on_behalf_of: body.on_behalf_of, role: None };
+    let word = VoteInput { approve, notes: body.comment, digest: body.digest, by };
     let row = if word.digest.is_some() || is_repeated(&row, person, &word) {
         row
     } else {
-        // Whoever does not say what they have looked at decides only where a vote on the run would not have to.
-        pick(&state, &run, Meant { approval: Some(row.id), ..Meant::default() }).await?
+        // A vote without a digest counts only where a vote on the run would need none either.
+        pick(&state, &run, ApprovalSelector { approval: Some(row.id), ..ApprovalSelector::default() }).await?
     };
     cast(&state, &caller, &run, row, word).await.map(Json)
 }

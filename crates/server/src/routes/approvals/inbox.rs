@@ -23,9 +23,9 @@ const EXAMINED_MAX: usize = 1_000;
 /// Approvals that are read at once, at least and at most.
 const READ_AT_ONCE: (usize, usize) = (RUNS_LOADED_AT_ONCE, 128);
 
-/// Which of the two walks it is.
+/// Which part of the inbox a page is in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Walk {
+enum InboxSection {
     All,
     Mine,
     Others,
@@ -34,7 +34,7 @@ enum Walk {
 /// From where a page goes on.
 #[derive(Debug, Clone, Copy)]
 pub struct Cursor {
-    walk: Walk,
+    walk: InboxSection,
     place: DuePlace,
 }
 
@@ -44,12 +44,12 @@ impl Cursor {
         let read = || {
             if order == ApprovalOrder::Oldest {
                 let place = DuePlace { due_at: Timestamp(0), approval: text.parse().ok()? };
-                return Some(Self { walk: Walk::All, place });
+                return Some(Self { walk: InboxSection::All, place });
             }
             let mut parts = text.splitn(3, '.');
             let walk = match parts.next()? {
-                "mine" => Walk::Mine,
-                "others" => Walk::Others,
+                "mine" => InboxSection::Mine,
+                "others" => InboxSection::Others,
                 _ => return None,
             };
             let due_at = Timestamp(parts.next()?.parse().ok()?);
@@ -63,9 +63,9 @@ impl Cursor {
     fn text(self) -> String {
         let DuePlace { due_at: Timestamp(due), approval } = self.place;
         match self.walk {
-            Walk::All => approval.to_string(),
-            Walk::Mine => format!("mine.{due}.{approval}"),
-            Walk::Others => format!("others.{due}.{approval}"),
+            InboxSection::All => approval.to_string(),
+            InboxSection::Mine => format!("mine.{due}.{approval}"),
+            InboxSection::Others => format!("others.{due}.{approval}"),
         }
     }
 }
@@ -92,12 +92,12 @@ pub struct Inbox<'a> {
 
 impl Inbox<'_> {
     pub async fn page(&self, after: Option<Cursor>, limit: usize) -> Result<ApprovalList, ApiError> {
-        let walks: &[Walk] = match (self.order, self.wanted.mine) {
-            (ApprovalOrder::Oldest, _) => &[Walk::All],
-            (ApprovalOrder::Due, Some(true)) => &[Walk::Mine],
-            (ApprovalOrder::Due, Some(false)) => &[Walk::Others],
-            (ApprovalOrder::Due, None) if self.caller.as_voter().is_err() => &[Walk::Others],
-            (ApprovalOrder::Due, None) => &[Walk::Mine, Walk::Others],
+        let walks: &[InboxSection] = match (self.order, self.wanted.mine) {
+            (ApprovalOrder::Oldest, _) => &[InboxSection::All],
+            (ApprovalOrder::Due, Some(true)) => &[InboxSection::Mine],
+            (ApprovalOrder::Due, Some(false)) => &[InboxSection::Others],
+            (ApprovalOrder::Due, None) if self.caller.as_voter().is_err() => &[InboxSection::Others],
+            (ApprovalOrder::Due, None) => &[InboxSection::Mine, InboxSection::Others],
         };
         let at_once = (limit + 1).clamp(READ_AT_ONCE.0, READ_AT_ONCE.1);
         let begun = after.map_or(walks[0], |cursor| cursor.walk);
@@ -186,12 +186,12 @@ impl Inbox<'_> {
         Ok(looked_at)
     }
 
-    fn belongs(&self, walk: Walk, approval: &ApprovalView) -> bool {
+    fn belongs(&self, walk: InboxSection, approval: &ApprovalView) -> bool {
         let mine = approval.may_decide.unwrap_or_default();
         let in_walk = match walk {
-            Walk::All => true,
-            Walk::Mine => mine,
-            Walk::Others => !mine,
+            InboxSection::All => true,
+            InboxSection::Mine => mine,
+            InboxSection::Others => !mine,
         };
         in_walk
             && self.wanted.mine.is_none_or(|wanted| wanted == mine)

@@ -28,7 +28,7 @@ pub struct ApprovalListParams {
     run: Option<RunId>,
     workflow: Option<String>,
     subject: Option<String>,
-    /// Those that whoever asks may decide (`true`), or may not (`false`). For people.
+    /// Those that the caller may decide (`true`), or may not (`false`). For people.
     mine: Option<bool>,
     /// Those that ask this group.
     approvers: Option<String>,
@@ -36,7 +36,7 @@ pub struct ApprovalListParams {
     tier: Option<Tier>,
     /// Those that need at least so many people.
     quorum: Option<u32>,
-    /// Those whose answer is overdue (`true`): nobody has decided in the time that is meant for it.
+    /// Those whose answer is overdue (`true`): no approver has decided in the time that is meant for it.
     overdue: Option<bool>,
     /// Those asked at this instant or later, in milliseconds since 1970.
     since: Option<Timestamp>,
@@ -51,8 +51,8 @@ pub struct ApprovalListParams {
 
 /// List approvals
 ///
-/// The tenant's open approvals, oldest first; with `run`, all of that run's, decided or not. With `order=due` those that whoever
-/// asks may decide come first, and of these what is due first.
+/// The tenant's open approvals, oldest first; with `run`, all of that run's, decided or not. With `order=due` those
+/// that the caller may decide come first, and of these what is due first.
 #[utoipa::path(
     get,
     path = path::APPROVALS,

@@ -1,10 +1,10 @@
-//! Whether whoever asks could approve something now. It is the vote itself, asked and not cast.
+//! Whether the caller could approve something now: the checks of a vote, without casting it.
 
 use interlock_core::ids::ApprovalId;
 use interlock_core::run::approval::{Approval, Vote, Voter};
 use interlock_core::run::{Phase, Run};
 
-use super::voter::{Claimed, Question, eligible};
+use super::voter::{Question, VoterClaims, eligible};
 use crate::api_error::ApiError;
 use crate::identity::Caller;
 use crate::state::AppState;
@@ -17,7 +17,7 @@ pub fn open_approval(run: &Run, approval: ApprovalId) -> Option<&Approval> {
     }
 }
 
-/// `None` for keys and tokens: nobody asks them.
+/// `None` for keys and tokens: they do not vote.
 pub async fn may_decide(
     state: &AppState,
     caller: &Caller,
@@ -29,7 +29,7 @@ pub async fn may_decide(
     }
     let Some(open) = open_approval(run, approval) else { return Ok(Some(false)) };
     let question = Question { approvers: &open.approvers, quorum: open.quorum, approve: true };
-    let voter = match eligible(state, caller, run, question, &Claimed::default()).await {
+    let voter = match eligible(state, caller, run, question, &VoterClaims::default()).await {
         Ok(voter) => voter,
         Err(error) if error.status().is_client_error() => return Ok(Some(false)),
         Err(error) => return Err(error),

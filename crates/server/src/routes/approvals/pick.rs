@@ -13,16 +13,16 @@ use super::view;
 use crate::api_error::ApiError;
 use crate::state::AppState;
 
-/// What a vote on a run says about what it means.
+/// Which of a run's open approvals a vote is on, as far as it says.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Meant<'a> {
+pub struct ApprovalSelector<'a> {
     pub approval: Option<ApprovalId>,
     pub position: Option<u32>,
     pub digest: Option<&'a str>,
 }
 
 /// The run's open approval that is meant.
-pub async fn pick(state: &AppState, run: &Run, meant: Meant<'_>) -> Result<ApprovalRow, ApiError> {
+pub async fn pick(state: &AppState, run: &Run, meant: ApprovalSelector<'_>) -> Result<ApprovalRow, ApiError> {
     let mut rows = state.for_tenant(run.tenant).approvals_of(run.id).await?;
     rows.retain(|row| row.state == ApprovalState::Requested);
     let mut open = Vec::with_capacity(rows.len());
@@ -33,7 +33,7 @@ pub async fn pick(state: &AppState, run: &Run, meant: Meant<'_>) -> Result<Appro
     rows.into_iter().find(|row| row.id == chosen).ok_or_else(|| not_open(run.id, &open, meant))
 }
 
-fn choose(run: RunId, plan: &Plan, open: &[ApprovalView], meant: Meant<'_>) -> Result<ApprovalId, ApiError> {
+fn choose(run: RunId, plan: &Plan, open: &[ApprovalView], meant: ApprovalSelector<'_>) -> Result<ApprovalId, ApiError> {
     let is_meant = |view: &&ApprovalView| {
         meant.approval.is_none_or(|named| named == view.approval)
             && meant.position.is_none_or(|position| position == view.position)
@@ -62,7 +62,7 @@ fn choose(run: RunId, plan: &Plan, open: &[ApprovalView], meant: Meant<'_>) -> R
     Ok(first.approval)
 }
 
-fn not_open(run: RunId, open: &[ApprovalView], meant: Meant<'_>) -> ApiError {
+fn not_open(run: RunId, open: &[ApprovalView], meant: ApprovalSelector<'_>) -> ApiError {
     let detail = match (meant.approval, meant.position) {
         (Some(named), _) => format!("{run} does not wait for approval {named}"),
         (None, Some(position)) => format!("step {} of {run} waits for no approval", position + 1),
@@ -117,15 +117,15 @@ mod tests {
     fn one_of_several_is_named_by_its_digest() {
         let (plan, both) = (Plan::new("demo", vec![StepSpec::task("a", "a")]), [open(1, 0), open(2, 1)]);
         let choose = |meant| choose(both[0].run_id, &plan, &both, meant);
-        let nothing = choose(Meant::default()).unwrap_err();
+        let nothing = choose(ApprovalSelector::default()).unwrap_err();
         assert_eq!(nothing.code(), "APPROVAL_DIGEST_REQUIRED");
         assert!(nothing.detail().contains("digest 1") && nothing.detail().contains("digest 2"), "{}", nothing.detail());
-        let named = Meant { approval: Some(both[0].approval), ..Meant::default() };
+        let named = ApprovalSelector { approval: Some(both[0].approval), ..ApprovalSelector::default() };
         assert_eq!(code(choose(named)), "APPROVAL_DIGEST_REQUIRED", "its name is not its digest");
-        let shown = |digest| Meant { digest: Some(digest), ..Meant::default() };
+        let shown = |digest| ApprovalSelector { digest: Some(digest), ..ApprovalSelector::default() };
         assert_eq!(choose(shown("digest 2")).unwrap(), both[1].approval);
         assert_eq!(code(choose(shown("other"))), "APPROVAL_DIGEST_REQUIRED");
-        let stale = Meant { position: Some(0), ..shown("digest 2") };
+        let stale = ApprovalSelector { position: Some(0), ..shown("digest 2") };
         assert_eq!(code(choose(stale)), "APPROVAL_CHANGED");
     }
 }

@@ -1,18 +1,18 @@
-//! Votes that say again what the same person has said: whoever did not get their answer asks once more, and is told where
-//! the approval stands. Another word, or a word on something else, is no repetition.
+//! Repeated votes: a voter who did not get the answer votes once more, and is told where the approval stands. A
+//! different vote, or one on something else, is no repetition.
 
 use interlock_core::run::Run;
 use interlock_core::state::ApprovalState;
 use interlock_store::ApprovalRow;
 
-use super::pick::Meant;
+use super::pick::ApprovalSelector;
 use super::view;
-use super::vote::Word;
+use super::vote::VoteInput;
 use crate::api_error::ApiError;
 use crate::state::AppState;
 
 /// Whether the person has decided so before, in the same right where they say in whose.
-pub fn is_repeated(row: &ApprovalRow, person: &str, word: &Word) -> bool {
+pub fn is_repeated(row: &ApprovalRow, person: &str, word: &VoteInput) -> bool {
     row.votes.iter().any(|vote| {
         let right = vote.on_behalf_of.as_deref().unwrap_or(person);
         let same_right = word.by.on_behalf_of.as_deref().is_none_or(|claimed| claimed == right);
@@ -25,9 +25,9 @@ pub fn is_repeated(row: &ApprovalRow, person: &str, word: &Word) -> bool {
 pub async fn decided_before(
     state: &AppState,
     run: &Run,
-    meant: Meant<'_>,
+    meant: ApprovalSelector<'_>,
     person: &str,
-    word: &Word,
+    word: &VoteInput,
 ) -> Result<Option<ApprovalRow>, ApiError> {
     if meant.approval.is_none() && meant.digest.is_none() {
         return Ok(None);

@@ -31,15 +31,15 @@ pub async fn looked_up(state: &AppState, tenant: TenantId, row: ApprovalRow) -> 
     let run = waiting_run(state, tenant, &row).await?;
     let told = match run {
         Some(run) => told_by(state, &run, &row).await?,
-        None => ToldByRun::default(),
+        None => ApprovalContext::default(),
     };
     shown(state, tenant, row, told)
 }
 
-/// The same for whoever asks: it also says whether they may decide.
+/// The same for a caller: it also says whether they may decide.
 pub async fn looked_up_by(state: &AppState, caller: &Caller, row: ApprovalRow) -> Result<ApprovalView, ApiError> {
     let Some(run) = waiting_run(state, caller.tenant, &row).await? else {
-        return shown(state, caller.tenant, row, ToldByRun::default());
+        return shown(state, caller.tenant, row, ApprovalContext::default());
     };
     let may_decide = may_decide(state, caller, &run, row.id).await?;
     Ok(ApprovalView { may_decide, ..approval(state, &run, row).await? })
@@ -60,8 +60,8 @@ pub fn digest(tenant: TenantId, row: &ApprovalRow) -> Result<String, ApiError> {
 
 /// What the run itself knows of an approval that it waits for.
 #[derive(Clone, Default)]
-struct ToldByRun {
-    /// Whoever wrote the workflow's version, where they may not decide.
+struct ApprovalContext {
+    /// The author of the workflow's version, where they may not decide.
     author: Option<String>,
     started_by: Option<String>,
     tier: Option<Tier>,
@@ -79,15 +79,15 @@ pub fn tier(run: &Run, approval: &ApprovalView) -> Option<Tier> {
     }
 }
 
-async fn told_by(state: &AppState, run: &Run, row: &ApprovalRow) -> Result<ToldByRun, ApiError> {
+async fn told_by(state: &AppState, run: &Run, row: &ApprovalRow) -> Result<ApprovalContext, ApiError> {
     let open = (row.state == ApprovalState::Requested).then(|| open_approval(run, row.id)).flatten();
-    let Some(open) = open else { return Ok(ToldByRun::default()) };
+    let Some(open) = open else { return Ok(ApprovalContext::default()) };
     let author = if open.excludes_author || open.quorum > 1 {
         state.runs().version_author(run.tenant, run).await?
     } else {
         None
     };
-    Ok(ToldByRun {
+    Ok(ApprovalContext {
         author,
         started_by: Some(run.header.started_by.clone().unwrap_or_else(|| run.header.trigger.to_string())),
         tier: Some(open.tier_in(&run.plan, row.position)),
@@ -96,7 +96,12 @@ async fn told_by(state: &AppState, run: &Run, row: &ApprovalRow) -> Result<ToldB
     })
 }
 
-fn shown(state: &AppState, tenant: TenantId, row: ApprovalRow, told: ToldByRun) -> Result<ApprovalView, ApiError> {
+fn shown(
+    state: &AppState,
+    tenant: TenantId,
+    row: ApprovalRow,
+    told: ApprovalContext,
+) -> Result<ApprovalView, ApiError> {
     let action = row.action.as_ref().map(Json::decode::<ActionCard>).transpose();
     let mut action = action.map_err(|error| ApiError::invalid(format!("its action cannot be read: {error}")))?;
     if let Some(action) = &mut action {

@@ -12,7 +12,7 @@ use interlock_store::ApprovalRow;
 
 use super::repeat::is_repeated;
 use super::view::{self, OfApproval};
-use super::voter::{Claimed, Question, voter};
+use super::voter::{Question, VoterClaims, voter};
 use crate::api_error::ApiError;
 use crate::identity::Caller;
 use crate::request::Body;
@@ -38,17 +38,17 @@ pub async fn vote(
 ) -> Result<Json<Voted>, ApiError> {
     caller.as_voter()?;
     let run = loaded(&state, tenant, row.run).await?;
-    let by = Claimed { on_behalf_of: body.on_behalf_of, role: None };
-    let word = Word { approve: body.approve, notes: body.notes, digest: Some(body.digest), by };
+    let by = VoterClaims { on_behalf_of: body.on_behalf_of, role: None };
+    let word = VoteInput { approve: body.approve, notes: body.notes, digest: Some(body.digest), by };
     cast(&state, &caller, &run, row, word).await.map(Json)
 }
 
-/// What somebody says, and about what.
-pub struct Word {
+/// One vote as it was sent: yes or no, why, on which digest, and in whose right.
+pub struct VoteInput {
     pub approve: bool,
     pub notes: Option<String>,
     pub digest: Option<String>,
-    pub by: Claimed,
+    pub by: VoterClaims,
 }
 
 /// The run that is voted on.
@@ -56,7 +56,7 @@ pub async fn loaded(state: &AppState, tenant: TenantId, run: RunId) -> Result<Ru
     state.for_tenant(tenant).load_run(run).await?.ok_or_else(|| ApiError::unknown_run(run))
 }
 
-/// Whoever rejects says why: others have nothing else to go by. `field` is what the request calls it.
+/// A rejection needs a reason: others have nothing else to go by. `field` is what the request calls it.
 pub fn check_comment(field: &str, approve: bool, comment: Option<&str>) -> Result<(), ApiError> {
     if approve || comment.is_some_and(|comment| !comment.trim().is_empty()) {
         return Ok(());
@@ -70,7 +70,7 @@ pub async fn cast(
     caller: &Caller,
     run: &Run,
     row: ApprovalRow,
-    word: Word,
+    word: VoteInput,
 ) -> Result<Voted, ApiError> {
     check_comment("notes", word.approve, word.notes.as_deref())?;
     let (tenant, approval, person) = (run.tenant, row.id, caller.as_voter()?);
@@ -111,7 +111,7 @@ fn voted(run: &Run, approval: ApprovalView, person: &str, (run_state, run_versio
     }
 }
 
-/// What was decided, so that whoever said it can see whether it is what they meant.
+/// What was decided, so that the voter can see whether it is what they meant.
 fn summary(run: &Run, approval: &ApprovalView, person: &str) -> String {
     let vote = approval.votes.iter().find(|vote| vote.person == person);
     let verb = if vote.is_none_or(|vote| vote.approve) { "approved" } else { "rejected" };

@@ -1,4 +1,4 @@
-//! In whose right somebody votes: their own, or that of somebody who has delegated it to them.
+//! In whose right a person votes: their own, or that of a person who has delegated it to them.
 
 use axum::http::StatusCode;
 use interlock_core::run::Run;
@@ -10,12 +10,12 @@ use crate::identity::delegation::LentRight;
 use crate::identity::{Caller, fresh};
 use crate::state::AppState;
 
-/// What a vote says about whoever casts it. All of it is checked, nothing believed.
+/// What a vote says about its voter. All of it is checked, nothing believed.
 #[derive(Debug, Clone, Default)]
-pub struct Claimed {
+pub struct VoterClaims {
     /// Whose right to decide is used.
     pub on_behalf_of: Option<String>,
-    /// A role or group that whoever's right it is has.
+    /// A role or group of the person whose right it is.
     pub role: Option<String>,
 }
 
@@ -24,12 +24,12 @@ pub struct Claimed {
 pub struct Question<'a> {
     pub approvers: &'a [String],
     pub quorum: u32,
-    /// The word is yes. To say no, anybody who may decide is good enough.
+    /// The vote is yes. To say no, any person who may decide is good enough.
     pub approve: bool,
 }
 
 impl Question<'_> {
-    /// It is the word of one of several who must agree.
+    /// It is the vote of one of several who must agree.
     const fn is_one_of_two(self) -> bool {
         self.approve && self.quorum > 1
     }
@@ -69,7 +69,7 @@ pub async fn voter(
     caller: &Caller,
     run: &Run,
     question: Question<'_>,
-    claimed: &Claimed,
+    claimed: &VoterClaims,
 ) -> Result<Voter, ApiError> {
     let voter = eligible(state, caller, run, question, claimed).await?;
     if question.is_one_of_two() {
@@ -78,14 +78,14 @@ pub async fn voter(
     Ok(voter)
 }
 
-/// Whoever could vote, however long ago they signed in. Who does not say in whose right they vote does so in their own, if it
-/// is enough, else in the first lent one that is.
+/// The caller as a voter, however long ago they signed in. A vote that does not say in whose right it is uses the
+/// caller's own, if that is enough, else the first lent one that is.
 pub async fn eligible(
     state: &AppState,
     caller: &Caller,
     run: &Run,
     question: Question<'_>,
-    claimed: &Claimed,
+    claimed: &VoterClaims,
 ) -> Result<Voter, ApiError> {
     let person = caller.as_voter()?;
     let lent = state.identity().lent(run.tenant, person).await?;
@@ -95,7 +95,7 @@ pub async fn eligible(
         rights.push(own);
     }
     for LentRight { of, made_by } in &lent.by {
-        // Whoever may not decide does not hand the right of others to people of their choice either.
+        // A person who may not decide must not lend out the right of others either.
         if *made_by == of.name || !fresh::is_excluded(state, run, made_by).await? {
             rights.push(Right { of: Some(&of.name), roles: of.roles, groups: &of.groups });
         }
@@ -128,7 +128,7 @@ pub async fn eligible(
 }
 
 fn no_right() -> ApiError {
-    let detail = "deciding needs the role `approver`, or a delegation from somebody who has it (`GET /delegations`)";
+    let detail = "deciding needs the role `approver`, or a delegation from a person who has it (`GET /delegations`)";
     ApiError::new(StatusCode::FORBIDDEN, "PERMISSION_DENIED", detail)
 }
 

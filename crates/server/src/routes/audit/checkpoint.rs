@@ -22,7 +22,7 @@ pub struct CheckpointParams {
 /// The signed head of the audit log
 ///
 /// A C2SP checkpoint. Send it elsewhere now and then: a log that was cut off or written anew is found out by a checkpoint
-/// that somebody else has kept.
+/// that is kept outside this installation.
 #[utoipa::path(
     get,
     path = path::CHECKPOINT,

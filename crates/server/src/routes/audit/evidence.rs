@@ -10,7 +10,7 @@ use utoipa::{IntoParams, ToSchema};
 
 use crate::api_error::ApiError;
 use crate::query::Params;
-use crate::request::Named;
+use crate::request::NamedRun;
 use crate::state::AppState;
 
 /// How a bundle is shown.
@@ -44,7 +44,7 @@ pub struct EvidenceParams {
     get,
     path = path::EVIDENCE,
     tag = "audit",
-    params(Named, EvidenceParams),
+    params(NamedRun, EvidenceParams),
     responses(
         (
             status = 200,
@@ -57,7 +57,7 @@ pub struct EvidenceParams {
 )]
 pub async fn evidence(
     State(state): State<AppState>,
-    Named { tenant, run }: Named,
+    NamedRun { tenant, run }: NamedRun,
     Params(params): Params<EvidenceParams>,
 ) -> Result<Response, ApiError> {
     let evidence = state.audit().evidence(tenant, run, params.number).await?;

@@ -9,8 +9,7 @@ use crate::state::AppState;
 
 /// The key that audit logs and evidence are signed with
 ///
-/// One for the installation. Keep it where the server cannot change it: whoever verifies believes this key and nothing
-/// else.
+/// One for the installation. Keep it where the server cannot change it: a verifier believes this key and nothing else.
 #[utoipa::path(
     get,
     path = path::KEY,

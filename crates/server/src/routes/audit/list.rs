@@ -47,8 +47,8 @@ pub struct AuditParams {
 
 /// The audit log
 ///
-/// What entries of runs stand for is shown to everybody who may read; what those about people and keys stand for, to
-/// admins only. The log verifies either way.
+/// The details of entries about runs are shown to every caller who may read; those about people and keys to admins
+/// only. The log verifies either way.
 #[utoipa::path(
     get,
     path = path::AUDIT,

@@ -30,7 +30,7 @@ pub async fn login(
     headers: HeaderMap,
     Body(login): Body<Login>,
 ) -> Result<Response, ApiError> {
-    // Nobody is to be signed in as somebody else by another site's page.
+    // Another site's page must not sign a browser in as another person.
     origin::check_host(&state, &headers)?;
     origin::check_origin(&state, &headers)?;
     let tenant = state.tenant_named(login.tenant.as_deref()).await?;

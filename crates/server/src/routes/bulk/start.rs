@@ -9,7 +9,7 @@ use interlock_engine::commands::bulk::BulkRequest;
 use interlock_protocol::bulk::{BulkView, StartBulk, path};
 
 use crate::api_error::ApiError;
-use crate::idempotency::{IdempotencyHeaders, Keep, Keyed, Made};
+use crate::idempotency::{IdempotencyHeaders, IdempotentRequest, Keep, Made};
 use crate::identity::Caller;
 use crate::request::{Body, reason};
 use crate::routes::runs::filter;
@@ -36,7 +36,7 @@ pub async fn start(
     headers: HeaderMap,
     Body(body): Body<StartBulk>,
 ) -> Result<Response, ApiError> {
-    let keyed = Keyed { state: &state, headers: &headers, caller: &caller, source: "bulk" };
+    let keyed = IdempotentRequest { state: &state, headers: &headers, caller: &caller, source: "bulk" };
     let asked = body.clone();
     Box::pin(keyed.once_keeping(&asked, |keep| add(&state, &caller, body, keep))).await
 }

@@ -16,8 +16,8 @@ use crate::state::AppState;
 
 /// Decide on a change
 ///
-/// By a person who is signed in, has the role `admin`, and has not asked for it. Whoever asked carries it out after that, by
-/// making the same request again with the header `interlock-change`.
+/// By a person who is signed in, has the role `admin`, and has not asked for it. The requester carries it out after
+/// that, by making the same request again with the header `interlock-change`.
 #[utoipa::path(
     post,
     path = path::DECISION,

@@ -10,7 +10,7 @@ use interlock_store::{AddDelegation, DelegationRow, Stored};
 
 use super::{check_owner, view};
 use crate::api_error::ApiError;
-use crate::idempotency::{IdempotencyHeaders, Keep, Keyed, Made};
+use crate::idempotency::{IdempotencyHeaders, IdempotentRequest, Keep, Made};
 use crate::identity::{Caller, Via, note};
 use crate::request::{Body, reason};
 use crate::state::AppState;
@@ -36,7 +36,7 @@ pub async fn create(
     headers: HeaderMap,
     Body(body): Body<CreateDelegation>,
 ) -> Result<Response, ApiError> {
-    let keyed = Keyed { state: &state, headers: &headers, caller: &caller, source: "delegations" };
+    let keyed = IdempotentRequest { state: &state, headers: &headers, caller: &caller, source: "delegations" };
     let asked = body.clone();
     Box::pin(keyed.once_keeping(&asked, |keep| add(&state, &caller, body, keep))).await
 }
@@ -119,9 +119,9 @@ async fn check_person(state: &AppState, tenant: TenantId, field: &str, name: &st
 fn refused(row: &DelegationRow) -> ApiError {
     let DelegationRow { delegator, delegate, .. } = row;
     let detail = format!(
-        "what was lent is not passed on, and here somebody has lent to {delegator}, or {delegate} has lent to somebody, \
-         in that time; or one of the two has {} delegations already. Revoke what stands in the way, or choose somebody \
-         else (`GET /delegations`)",
+        "what was lent is not passed on, and here another person has lent to {delegator}, or {delegate} has lent to \
+         another person, in that time; or one of the two has {} delegations already. Revoke what stands in the way, or \
+         choose another delegate (`GET /delegations`)",
         limits::OPEN_MAX
     );
     ApiError::new(StatusCode::CONFLICT, "DELEGATION_REFUSED", detail)

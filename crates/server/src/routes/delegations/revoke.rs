@@ -1,4 +1,4 @@
-//! `DELETE /delegations/{delegation}`: from now on nobody decides by it. Its row stays, for whoever reads the history.
+//! `DELETE /delegations/{delegation}`: from now on no person decides by it. Its row stays, for the history.
 
 use axum::Json;
 use axum::extract::State;
@@ -14,7 +14,7 @@ use crate::state::AppState;
 
 /// Revoke a delegation
 ///
-/// From now on nobody decides by it; votes that were cast by it stand. Its row stays, for whoever reads the history.
+/// From now on no person decides by it; votes that were cast by it stand. Its row stays, for the history.
 #[utoipa::path(
     delete,
     path = path::DELEGATION,

@@ -10,11 +10,11 @@ use interlock_protocol::executions::{ApproveStep, StepApproved, path};
 use super::{view, words};
 use crate::api_error::ApiError;
 use crate::identity::Caller;
-use crate::request::{Body, Named};
-use crate::routes::approvals::pick::{Meant, pick};
+use crate::request::{Body, NamedRun};
+use crate::routes::approvals::pick::{ApprovalSelector, pick};
 use crate::routes::approvals::repeat::decided_before;
-use crate::routes::approvals::vote::{Word, cast, loaded};
-use crate::routes::approvals::voter::Claimed;
+use crate::routes::approvals::vote::{VoteInput, cast, loaded};
+use crate::routes::approvals::voter::VoterClaims;
 use crate::state::AppState;
 
 /// Approve or reject a step
@@ -31,15 +31,15 @@ use crate::state::AppState;
 pub async fn approve(
     State(state): State<AppState>,
     caller: Caller,
-    Named { tenant, run }: Named,
+    NamedRun { tenant, run }: NamedRun,
     Body(body): Body<ApproveStep>,
 ) -> Result<Json<StepApproved>, ApiError> {
     let run = loaded(&state, tenant, run).await?;
     let position = view::position(&run, body.step_number)?;
     let person = caller.as_voter()?;
-    let by = Claimed { on_behalf_of: body.on_behalf_of, role: body.approver_role };
-    let word = Word { approve: body.approved, notes: body.notes, digest: body.digest, by };
-    let meant = Meant { approval: None, position: Some(position), digest: word.digest.as_deref() };
+    let by = VoterClaims { on_behalf_of: body.on_behalf_of, role: body.approver_role };
+    let word = VoteInput { approve: body.approved, notes: body.notes, digest: body.digest, by };
+    let meant = ApprovalSelector { approval: None, position: Some(position), digest: word.digest.as_deref() };
     let row = match decided_before(&state, &run, meant, person, &word).await? {
         Some(row) => row,
         None if run.state.is_terminal() => {

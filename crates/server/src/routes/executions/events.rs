@@ -14,8 +14,8 @@ use utoipa::IntoParams;
 use crate::api_error::ApiError;
 use crate::live::{Topic, enveloped};
 use crate::query::{Params, parsed};
-use crate::request::Named;
-use crate::routes::runs::events::{Wanted, news_of};
+use crate::request::NamedRun;
+use crate::routes::runs::events::{EventQuery, news_of};
 use crate::state::AppState;
 
 #[derive(Deserialize, IntoParams)]
@@ -45,14 +45,14 @@ pub struct ExecutionEventParams {
 )]
 pub async fn events(
     State(state): State<AppState>,
-    Named { tenant, run }: Named,
+    NamedRun { tenant, run }: NamedRun,
     Params(params): Params<ExecutionEventParams>,
 ) -> Result<Json<ExecutionEvents>, ApiError> {
     let since = params.since.as_deref().filter(|text| !text.is_empty());
     let since: Cursor = since.map(|text| parsed("since", text)).transpose()?.unwrap_or_default();
     let since = since.seq;
     let limit = params.limit.unwrap_or(limits::PAGE_MAX).clamp(1, limits::PAGE_MAX);
-    let events = news_of(&state, tenant, run, Wanted { since, limit, wait: params.wait_ms }).await?;
+    let events = news_of(&state, tenant, run, EventQuery { since, limit, wait: params.wait_ms }).await?;
     let next_since = Cursor::after(events.last().map_or(since, |event| event.seq)).to_string();
     let told = state.hub().encoder(Topic::Execution(tenant, run)).views_of_run(run, events).await?;
     Ok(Json(ExecutionEvents { events: told.into_iter().map(enveloped).collect(), next_since }))

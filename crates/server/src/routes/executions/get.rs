@@ -7,7 +7,7 @@ use interlock_protocol::executions::{Execution, path};
 
 use super::view;
 use crate::api_error::ApiError;
-use crate::request::Named;
+use crate::request::NamedRun;
 use crate::routes::approvals::view::approval;
 use crate::state::AppState;
 
@@ -19,7 +19,10 @@ use crate::state::AppState;
     params(("session_id" = RunId, Path)),
     responses((status = 200, description = "The execution.", body = Execution)),
 )]
-pub async fn get(State(state): State<AppState>, Named { tenant, run }: Named) -> Result<Json<Execution>, ApiError> {
+pub async fn get(
+    State(state): State<AppState>,
+    NamedRun { tenant, run }: NamedRun,
+) -> Result<Json<Execution>, ApiError> {
     let store = state.for_tenant(tenant);
     let unknown = || ApiError::unknown_run(run);
     let found = store.load_run(run).await?.ok_or_else(unknown)?;

@@ -8,7 +8,7 @@ use interlock_protocol::executions::{ExecutionStatus, RollBack, path};
 use super::{view, words};
 use crate::api_error::ApiError;
 use crate::identity::Caller;
-use crate::request::{Body, Named, reason};
+use crate::request::{Body, NamedRun, reason};
 use crate::state::AppState;
 
 /// Undo what the execution has done
@@ -25,7 +25,7 @@ use crate::state::AppState;
 pub async fn roll_back(
     State(state): State<AppState>,
     caller: Caller,
-    Named { tenant, run }: Named,
+    NamedRun { tenant, run }: NamedRun,
     Body(body): Body<RollBack>,
 ) -> Result<Json<ExecutionStatus>, ApiError> {
     let because = reason(body.reason)?;

@@ -1,5 +1,5 @@
-//! The words of the runbook surface. Everywhere else there is one word for one thing; whoever talks to `/executions`
-//! knows sessions that are `queued`, `executing`, `completed`.
+//! The words of the runbook surface. Everywhere else there is one word for one thing; clients of `/executions` know
+//! sessions that are `queued`, `executing`, `completed`.
 
 use interlock_core::state::{ApprovalState, Detail, RunState, StepState};
 
@@ -29,7 +29,7 @@ pub const fn step(state: StepState) -> &'static str {
         StepState::Running | StepState::WaitingSignal => "running",
         StepState::WaitingApproval => "awaiting_approval",
         StepState::Succeeded | StepState::Skipped => "succeeded",
-        // What a lost worker leaves behind has failed until somebody says otherwise.
+        // A step in doubt, after a lost worker, counts as failed until it is resolved.
         StepState::Failed | StepState::InDoubt | StepState::Canceled => "failed",
         StepState::RolledBack => "rolled_back",
     }
@@ -40,7 +40,7 @@ pub const fn is_approximate(state: StepState) -> bool {
     matches!(state, StepState::WaitingSignal | StepState::InDoubt | StepState::Skipped | StepState::Canceled)
 }
 
-/// This surface withdraws no approvals; ours are withdrawn when their run is canceled.
+/// This surface withdraws no approvals; Interlock withdraws them when their run is canceled.
 pub const fn approval(state: ApprovalState) -> &'static str {
     match state {
         ApprovalState::Requested => "pending",

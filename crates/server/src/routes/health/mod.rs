@@ -1,4 +1,4 @@
-//! Health checks, open to everybody: they say nothing about what the server holds.
+//! Health checks, which need no credential: they say nothing about what the server holds.
 
 mod live;
 mod ready;

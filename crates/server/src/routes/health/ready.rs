@@ -60,7 +60,7 @@ pub async fn ready(State(state): State<AppState>) -> Result<Json<Health>, ApiErr
     }
 }
 
-/// What does not get done, without a word about whose it is: everybody may ask.
+/// What does not get done. It names no tenant, because the route needs no credential.
 fn problems(health: &EngineHealth) -> Vec<String> {
     let ill = health.loops().into_iter().filter(|of| !of.well);
     let mut problems: Vec<String> = ill

@@ -11,7 +11,7 @@ use interlock_store::{AddKey, Stored};
 
 use super::view;
 use crate::api_error::ApiError;
-use crate::idempotency::{IdempotencyHeaders, Keep, Keyed, Made};
+use crate::idempotency::{IdempotencyHeaders, IdempotentRequest, Keep, Made};
 use crate::identity::key::KeyText;
 use crate::identity::{Caller, NewKey, keys};
 use crate::request::{Body, name};
@@ -37,7 +37,7 @@ pub async fn create(
     headers: HeaderMap,
     Body(body): Body<CreateKey>,
 ) -> Result<Response, ApiError> {
-    let keyed = Keyed { state: &state, headers: &headers, caller: &caller, source: "keys" };
+    let keyed = IdempotentRequest { state: &state, headers: &headers, caller: &caller, source: "keys" };
     let asked = body.clone();
     let make = async |keep: Keep<'_>| {
         let new = checked(&state, &caller, body).await?;
@@ -78,7 +78,7 @@ async fn checked(state: &AppState, caller: &Caller, body: CreateKey) -> Result<N
     Ok(new)
 }
 
-/// Somebody who can be asked about the key.
+/// The owner: a person of the tenant who can be asked about the key.
 async fn owner_named(state: &AppState, caller: &Caller, owner: String) -> Result<String, ApiError> {
     match state.for_tenant(caller.tenant).user_named(&owner).await? {
         Some(user) if user.disabled_at.is_none() => Ok(user.name),

@@ -1,4 +1,4 @@
-//! `DELETE /keys/{key}`: from now on the key is none. Its row stays, for whoever reads the history.
+//! `DELETE /keys/{key}`: from now on the key is refused. Its row stays, for the history.
 
 use axum::Json;
 use axum::extract::State;
@@ -13,7 +13,7 @@ use crate::state::AppState;
 
 /// Revoke a key
 ///
-/// From now on the key is none. Its row stays, for whoever reads the history.
+/// From now on the key is refused. Its row stays, for the history.
 #[utoipa::path(
     delete,
     path = path::KEY,

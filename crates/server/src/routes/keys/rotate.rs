@@ -10,7 +10,7 @@ use interlock_store::{KeyRotated, KeyRow};
 
 use super::view::{self, OfKey};
 use crate::api_error::ApiError;
-use crate::idempotency::{IdempotencyHeaders, Keep, Keyed, Made};
+use crate::idempotency::{IdempotencyHeaders, IdempotentRequest, Keep, Made};
 use crate::identity::key::KeyText;
 use crate::identity::{Caller, NewKey, note};
 use crate::request::Body;
@@ -37,7 +37,7 @@ pub async fn rotate(
     OfKey(old): OfKey,
     Body(rotate): Body<RotateKey>,
 ) -> Result<Response, ApiError> {
-    let keyed = Keyed { state: &state, headers: &headers, caller: &caller, source: "key rotations" };
+    let keyed = IdempotentRequest { state: &state, headers: &headers, caller: &caller, source: "key rotations" };
     let asked = (old.id, rotate);
     Box::pin(keyed.once_keeping(&asked, |keep| replace(&state, &caller, old, rotate, keep))).await
 }

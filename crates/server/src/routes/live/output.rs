@@ -14,7 +14,7 @@ use crate::api_error::ApiError;
 use crate::identity::Caller;
 use crate::live::{Credential, stream_output};
 use crate::query::Params;
-use crate::request::{Named, StepKey};
+use crate::request::{NamedRun, StepKey};
 use crate::routes::runs::output::position_of;
 use crate::state::AppState;
 
@@ -53,7 +53,7 @@ impl FromRequestParts<AppState> for LastOutput {
     get,
     path = path::SSE_OUTPUT,
     tag = "live",
-    params(Named, StepKey, OutputStreamParams),
+    params(NamedRun, StepKey, OutputStreamParams),
     responses(
         (status = 200, description = "Chunks as server-sent events.", body = OutputView, content_type = "text/event-stream"),
     ),
@@ -61,7 +61,7 @@ impl FromRequestParts<AppState> for LastOutput {
 pub async fn step_output(
     State(state): State<AppState>,
     caller: Caller,
-    Named { tenant, run }: Named,
+    NamedRun { tenant, run }: NamedRun,
     StepKey(key): StepKey,
     Params(params): Params<OutputStreamParams>,
     LastOutput(place): LastOutput,

@@ -13,7 +13,7 @@ use utoipa::IntoParams;
 
 use crate::api_error::ApiError;
 use crate::identity::Caller;
-use crate::live::{self, Admission, Credential, Heard, Socket, Topic, cursor, serve, verify_token};
+use crate::live::{self, Admission, Credential, Socket, Topic, WatcherMessage, cursor, serve, verify_token};
 use crate::query::Params;
 use crate::state::AppState;
 
@@ -130,9 +130,11 @@ async fn first_frame(
         heard = timeout(limits::FIRST_FRAME_WAIT.as_duration(), socket.hear()) => heard,
     };
     let (last_event_id, token) = match heard {
-        Ok(Ok(Heard::Subscribe { last_event_id, token: Some(token) })) => (last_event_id, token),
-        Ok(Ok(Heard::Subscribe { .. })) | Err(_) => return Err(ApiError::unauthorized()),
-        Ok(Ok(Heard::NotUnderstood(what))) => return Err(ApiError::malformed(format!("the first frame: {what}"))),
+        Ok(Ok(WatcherMessage::Subscribe { last_event_id, token: Some(token) })) => (last_event_id, token),
+        Ok(Ok(WatcherMessage::Subscribe { .. })) | Err(_) => return Err(ApiError::unauthorized()),
+        Ok(Ok(WatcherMessage::NotUnderstood(what))) => {
+            return Err(ApiError::malformed(format!("the first frame: {what}")));
+        }
         Ok(Err(_)) => return Ok(None),
     };
     let caller = verify_token(state, &token).await?;

@@ -12,7 +12,7 @@ use super::place::{StartingPoint, StreamParams, Upgrade, Watched, open};
 use crate::api_error::ApiError;
 use crate::identity::Caller;
 use crate::live::{Admission, Credential, Topic, ahead, stream};
-use crate::request::{Named, run_of_path};
+use crate::request::{NamedRun, run_of_path};
 use crate::state::AppState;
 
 /// Follow a run over a WebSocket
@@ -75,7 +75,7 @@ pub async fn execution_socket(
 pub async fn run_events(
     State(state): State<AppState>,
     caller: Caller,
-    Named { tenant, run }: Named,
+    NamedRun { tenant, run }: NamedRun,
     StartingPoint(place): StartingPoint,
 ) -> Result<Response, ApiError> {
     let overview = state.for_tenant(tenant).run_overview(run).await?;

@@ -1,4 +1,4 @@
-//! Numbers for whoever watches the server.
+//! Metrics for the operator's monitoring.
 
 mod show;
 

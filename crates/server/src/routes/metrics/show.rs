@@ -23,7 +23,7 @@ const PLAIN: &str = "text/plain; version=0.0.4; charset=utf-8";
     responses((status = 200, description = "The numbers.", body = String, content_type = "text/plain")),
 )]
 pub async fn show(State(state): State<AppState>, caller: Caller, headers: HeaderMap) -> Result<Response, ApiError> {
-    // Sums over all tenants are for whoever has charge of them all, or where there is only one.
+    // Sums over all tenants are for callers with charge of the installation, unless there is only one tenant.
     let with_runs = caller.installation || state.installation().tenants().await?.len() <= 1;
     let sockets = OpenSockets { watchers: state.hub().taken(), workers: state.channels().taken_by_all() };
     let text = state.metrics().text(&state.health(), sockets, state.now(), with_runs).await?;

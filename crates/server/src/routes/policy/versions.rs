@@ -13,7 +13,7 @@ use utoipa::IntoParams;
 
 use super::view;
 use crate::api_error::ApiError;
-use crate::idempotency::{IdempotencyHeaders, Keep, Keyed, Made};
+use crate::idempotency::{IdempotencyHeaders, IdempotentRequest, Keep, Made};
 use crate::identity::Caller;
 use crate::query::Params;
 use crate::request::{Body, cut};
@@ -75,7 +75,7 @@ pub async fn add(
     if body.note.as_ref().is_some_and(|note| note.len() > REASON_BYTES_MAX) {
         return Err(ApiError::invalid(format!("the note is longer than {REASON_BYTES_MAX} bytes")));
     }
-    let keyed = Keyed { state: &state, headers: &headers, caller: &caller, source: "policy versions" };
+    let keyed = IdempotentRequest { state: &state, headers: &headers, caller: &caller, source: "policy versions" };
     let asked = body.clone();
     let put = async |keep: Keep<'_>| {
         let new = NewPolicy { tenant: caller.tenant, files: body.files, note: body.note, by: caller.actor() };

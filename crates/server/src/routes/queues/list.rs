@@ -49,7 +49,7 @@ pub async fn queues(state: &AppState, caller: &Caller, workers: &[WorkerView]) -
     }
     for worker in workers.iter().filter(|worker| worker.state == WorkerState::Online && !worker.silent) {
         for queue in &worker.queues {
-            // Whoever is limited to a workspace sees its queues, and no others.
+            // A caller limited to a workspace sees its queues, and no others.
             if caller.workspace.is_none() || queues.contains_key(queue) {
                 queues.entry(queue.clone()).or_insert_with(|| empty(queue)).workers += 1;
             }

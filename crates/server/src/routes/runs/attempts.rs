@@ -15,7 +15,7 @@ use interlock_protocol::runs::{AttemptList, AttemptOutcome, AttemptView, limits,
 use interlock_store::EventRecord;
 
 use crate::api_error::ApiError;
-use crate::request::Named;
+use crate::request::NamedRun;
 use crate::state::AppState;
 
 /// Events of one run that are read at most.
@@ -28,19 +28,19 @@ const EVENTS_MAX: usize = 20_000;
     get,
     path = path::ATTEMPTS,
     tag = "runs",
-    params(Named),
+    params(NamedRun),
     responses((status = 200, description = "The attempts.", body = AttemptList)),
 )]
 pub async fn attempts(
     State(state): State<AppState>,
-    Named { tenant, run }: Named,
+    NamedRun { tenant, run }: NamedRun,
 ) -> Result<Json<AttemptList>, ApiError> {
     let store = state.for_tenant(tenant);
     let overview = store.run_overview(run).await?.ok_or_else(|| ApiError::unknown_run(run))?;
     let names: HashMap<SessionId, String> =
         store.worker_sessions().await?.into_iter().map(|session| (session.id, session.worker)).collect();
     let keys: Vec<String> = store.steps(run).await?.into_iter().map(|step| step.key).collect();
-    let mut told = Telling { keys: &keys, names: &names, attempts: Vec::new() };
+    let mut told = AttemptHistory { keys: &keys, names: &names, attempts: Vec::new() };
     let mut since = overview.version.saturating_sub(EVENTS_MAX as u64);
     loop {
         let events = store.events(run, since, limits::PAGE_MAX).await?;
@@ -53,13 +53,13 @@ pub async fn attempts(
     Ok(Json(AttemptList { attempts: told.attempts }))
 }
 
-struct Telling<'a> {
+struct AttemptHistory<'a> {
     keys: &'a [String],
     names: &'a HashMap<SessionId, String>,
     attempts: Vec<AttemptView>,
 }
 
-impl Telling<'_> {
+impl AttemptHistory<'_> {
     fn hear(&mut self, record: &EventRecord) {
         let Ok(event) = record.event.decode::<Event>() else { return };
         let at = record.at;

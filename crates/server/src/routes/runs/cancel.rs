@@ -7,7 +7,7 @@ use interlock_protocol::runs::{Cancel, Standing, path};
 use crate::api_error::ApiError;
 use crate::directive::answer;
 use crate::identity::Caller;
-use crate::request::{Body, Named, reason};
+use crate::request::{Body, NamedRun, reason};
 use crate::state::AppState;
 
 /// Cancel a run
@@ -17,14 +17,14 @@ use crate::state::AppState;
     post,
     path = path::CANCEL,
     tag = "runs",
-    params(Named),
+    params(NamedRun),
     request_body = Cancel,
     responses((status = 200, description = "Where the run stands.", body = Standing)),
 )]
 pub async fn cancel(
     State(state): State<AppState>,
     caller: Caller,
-    Named { tenant, run }: Named,
+    NamedRun { tenant, run }: NamedRun,
     Body(cancel): Body<Cancel>,
 ) -> Result<Json<Standing>, ApiError> {
     let because = reason(cancel.reason)?;

@@ -7,7 +7,7 @@ use interlock_protocol::policy::{DecisionList, DecisionView, path};
 use interlock_store::DecisionRow;
 
 use crate::api_error::ApiError;
-use crate::request::Named;
+use crate::request::NamedRun;
 use crate::state::AppState;
 
 /// What the policy has decided on the run's actions
@@ -17,12 +17,12 @@ use crate::state::AppState;
     get,
     path = path::DECISIONS,
     tag = "runs",
-    params(Named),
+    params(NamedRun),
     responses((status = 200, description = "Decisions in their order.", body = DecisionList)),
 )]
 pub async fn decisions(
     State(state): State<AppState>,
-    Named { tenant, run }: Named,
+    NamedRun { tenant, run }: NamedRun,
 ) -> Result<Json<DecisionList>, ApiError> {
     let store = state.for_tenant(tenant);
     let run_row = store.load_run(run).await?.ok_or_else(|| ApiError::unknown_run(run))?;

@@ -15,7 +15,7 @@ use utoipa::IntoParams;
 use crate::api_error::ApiError;
 use crate::live::{Topic, ahead, place_or_since};
 use crate::query::Params;
-use crate::request::{Named, bounded};
+use crate::request::{NamedRun, bounded};
 use crate::state::AppState;
 
 #[derive(Deserialize, IntoParams)]
@@ -45,14 +45,14 @@ pub struct EventParams {
 )]
 pub async fn events(
     State(state): State<AppState>,
-    Named { tenant, run }: Named,
+    NamedRun { tenant, run }: NamedRun,
     headers: HeaderMap,
     Params(params): Params<EventParams>,
 ) -> Result<Json<EventList>, ApiError> {
     let place = place_or_since(&headers, params.last_event_id.as_deref(), params.since.as_deref())?;
     let since = place.unwrap_or_default().seq;
     let limit = params.limit.unwrap_or(limits::PAGE_MAX).clamp(1, limits::PAGE_MAX);
-    let events = news_of(&state, tenant, run, Wanted { since, limit, wait: params.wait_ms }).await?;
+    let events = news_of(&state, tenant, run, EventQuery { since, limit, wait: params.wait_ms }).await?;
     let last_event_id = Cursor::after(events.last().map_or(since, |event| event.seq)).to_string();
     let events = state.hub().encoder(Topic::Run(tenant, run)).views_of_run(run, events).await?;
     Ok(Json(EventList { events, last_event_id }))
@@ -60,7 +60,7 @@ pub async fn events(
 
 /// Which events of a run, and how long to wait for the first of them.
 #[derive(Clone, Copy)]
-pub struct Wanted {
+pub struct EventQuery {
     pub since: u64,
     pub limit: usize,
     pub wait: Option<Millis>,
@@ -71,7 +71,7 @@ pub async fn news_of(
     state: &AppState,
     tenant: TenantId,
     run: RunId,
-    wanted: Wanted,
+    wanted: EventQuery,
 ) -> Result<Vec<EventRecord>, ApiError> {
     let read = async || state.for_tenant(tenant).events(run, wanted.since, wanted.limit).await;
     let events = read().await?;

@@ -1,4 +1,4 @@
-//! Which runs somebody means, checked.
+//! Checks a query for runs and turns it into the store's filter.
 
 use interlock_core::limits::{INPUT_LABELS, KEY_BYTES_MAX};
 use interlock_protocol::runs::RunQuery;

@@ -17,7 +17,7 @@ use utoipa::IntoParams;
 use super::view;
 use crate::api_error::ApiError;
 use crate::query::Params;
-use crate::request::{Named, bounded};
+use crate::request::{NamedRun, bounded};
 use crate::state::AppState;
 
 #[derive(Deserialize, IntoParams)]
@@ -39,7 +39,7 @@ pub struct GetParams {
 )]
 pub async fn get(
     State(state): State<AppState>,
-    Named { tenant, run }: Named,
+    NamedRun { tenant, run }: NamedRun,
     Params(params): Params<GetParams>,
 ) -> Result<Json<RunView>, ApiError> {
     if params.wait_ms.is_some() {

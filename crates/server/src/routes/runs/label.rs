@@ -7,7 +7,7 @@ use interlock_protocol::runs::{ChangeRunLabels, RunLabels, path};
 
 use crate::api_error::ApiError;
 use crate::identity::Caller;
-use crate::request::{Body, Named};
+use crate::request::{Body, NamedRun};
 use crate::state::AppState;
 
 /// Change the labels of a run that has ended
@@ -18,14 +18,14 @@ use crate::state::AppState;
     patch,
     path = path::LABELS,
     tag = "runs",
-    params(Named),
+    params(NamedRun),
     request_body = ChangeRunLabels,
     responses((status = 200, description = "All labels that the run has now.", body = RunLabels)),
 )]
 pub async fn label(
     State(state): State<AppState>,
     caller: Caller,
-    Named { tenant, run }: Named,
+    NamedRun { tenant, run }: NamedRun,
     Body(change): Body<ChangeRunLabels>,
 ) -> Result<Json<RunLabels>, ApiError> {
     let mut labels = state.runs().label(tenant, run, &change.labels, &caller.actor()).await?;

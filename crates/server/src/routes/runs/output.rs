@@ -17,7 +17,7 @@ use utoipa::{IntoParams, ToSchema};
 
 use crate::api_error::ApiError;
 use crate::query::Params;
-use crate::request::{Named, StepKey};
+use crate::request::{NamedRun, StepKey};
 use crate::state::AppState;
 
 #[derive(Deserialize, IntoParams)]
@@ -54,7 +54,7 @@ pub enum OutputFormat {
     get,
     path = path::OUTPUT,
     tag = "runs",
-    params(Named, StepKey, OutputParams),
+    params(NamedRun, StepKey, OutputParams),
     responses((
         status = 200,
         description = "Chunks in order, or all of it as text.",
@@ -63,7 +63,7 @@ pub enum OutputFormat {
 )]
 pub async fn output(
     State(state): State<AppState>,
-    Named { tenant, run }: Named,
+    NamedRun { tenant, run }: NamedRun,
     StepKey(key): StepKey,
     Params(params): Params<OutputParams>,
 ) -> Result<Response, ApiError> {

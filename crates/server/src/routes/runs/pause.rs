@@ -7,7 +7,7 @@ use interlock_protocol::runs::{Because, Standing, path};
 use crate::api_error::ApiError;
 use crate::directive::answer;
 use crate::identity::Caller;
-use crate::request::{Body, Named, reason};
+use crate::request::{Body, NamedRun, reason};
 use crate::state::AppState;
 
 /// Pause a run
@@ -17,14 +17,14 @@ use crate::state::AppState;
     post,
     path = path::PAUSE,
     tag = "runs",
-    params(Named),
+    params(NamedRun),
     request_body = Because,
     responses((status = 200, description = "Where the run stands.", body = Standing)),
 )]
 pub async fn pause(
     State(state): State<AppState>,
     caller: Caller,
-    Named { tenant, run }: Named,
+    NamedRun { tenant, run }: NamedRun,
     Body(because): Body<Because>,
 ) -> Result<Json<Standing>, ApiError> {
     Ok(answer(state.runs().pause(tenant, run, reason(because.reason)?, caller.operator()).await?))

@@ -9,7 +9,7 @@ use interlock_engine::payloads::Reference;
 use interlock_protocol::runs::path;
 
 use crate::api_error::ApiError;
-use crate::request::{Named, PayloadHash};
+use crate::request::{NamedRun, PayloadHash};
 use crate::state::AppState;
 
 /// A long payload of the run
@@ -20,7 +20,7 @@ use crate::state::AppState;
     get,
     path = path::PAYLOAD,
     tag = "runs",
-    params(Named, PayloadHash),
+    params(NamedRun, PayloadHash),
     responses(
         (status = 200, description = "The payload, exactly as it was sent.", body = Payload),
         (status = 409, description = "The stored object was altered."),
@@ -29,7 +29,7 @@ use crate::state::AppState;
 )]
 pub async fn payload(
     State(state): State<AppState>,
-    Named { tenant, run }: Named,
+    NamedRun { tenant, run }: NamedRun,
     PayloadHash(text): PayloadHash,
 ) -> Result<Response, ApiError> {
     let unknown = || {

@@ -5,7 +5,7 @@ use axum::extract::State;
 use interlock_protocol::runs::{ReceiptList, path};
 
 use crate::api_error::ApiError;
-use crate::request::Named;
+use crate::request::NamedRun;
 use crate::state::AppState;
 
 /// The run's effects: what was asked of other systems, and what they answered
@@ -13,12 +13,12 @@ use crate::state::AppState;
     get,
     path = path::RECEIPTS,
     tag = "runs",
-    params(Named),
+    params(NamedRun),
     responses((status = 200, description = "Receipts in the order of their intents.", body = ReceiptList)),
 )]
 pub async fn receipts(
     State(state): State<AppState>,
-    Named { tenant, run }: Named,
+    NamedRun { tenant, run }: NamedRun,
 ) -> Result<Json<ReceiptList>, ApiError> {
     let store = state.for_tenant(tenant);
     let rows = store.receipts(run).await?;

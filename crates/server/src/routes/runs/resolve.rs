@@ -8,7 +8,7 @@ use interlock_protocol::runs::{Resolve, Standing, path};
 use crate::api_error::ApiError;
 use crate::directive::answer;
 use crate::identity::Caller;
-use crate::request::{Body, Named, StepKey, reason};
+use crate::request::{Body, NamedRun, StepKey, reason};
 use crate::state::AppState;
 
 /// Say what became of an effect in doubt
@@ -16,14 +16,14 @@ use crate::state::AppState;
     post,
     path = path::RESOLVE,
     tag = "runs",
-    params(Named, StepKey),
+    params(NamedRun, StepKey),
     request_body = Resolve,
     responses((status = 200, description = "Where the run stands.", body = Standing)),
 )]
 pub async fn resolve(
     State(state): State<AppState>,
     caller: Caller,
-    Named { tenant, run }: Named,
+    NamedRun { tenant, run }: NamedRun,
     StepKey(step): StepKey,
     Body(resolve): Body<Resolve>,
 ) -> Result<Json<Standing>, ApiError> {

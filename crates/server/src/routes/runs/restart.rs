@@ -12,7 +12,7 @@ use crate::api_error::ApiError;
 use crate::directive::answer;
 use crate::idempotency::{IdempotencyHeaders, key_of};
 use crate::identity::Caller;
-use crate::request::{Body, Named};
+use crate::request::{Body, NamedRun};
 use crate::routes::runs::start::created;
 use crate::state::AppState;
 
@@ -23,7 +23,7 @@ use crate::state::AppState;
     post,
     path = path::RESTART,
     tag = "runs",
-    params(Named, IdempotencyHeaders),
+    params(NamedRun, IdempotencyHeaders),
     request_body = Restart,
     responses(
         (status = 200, description = "Where the run stands.", body = Standing),
@@ -33,11 +33,11 @@ use crate::state::AppState;
 pub async fn restart(
     State(state): State<AppState>,
     caller: Caller,
-    named: Named,
+    named: NamedRun,
     headers: HeaderMap,
     Body(restart): Body<Restart>,
 ) -> Result<Response, ApiError> {
-    let Named { tenant, run } = named;
+    let NamedRun { tenant, run } = named;
     let from = match restart.from {
         Some(step) => step,
         None => first_step(&state, named).await?,
@@ -53,7 +53,7 @@ pub async fn restart(
     }
 }
 
-async fn first_step(state: &AppState, named: Named) -> Result<String, ApiError> {
+async fn first_step(state: &AppState, named: NamedRun) -> Result<String, ApiError> {
     let steps = state.for_tenant(named.tenant).steps(named.run).await?;
     let first = steps.into_iter().find(|step| step.position == 0);
     first.map(|step| step.key).ok_or_else(|| ApiError::unknown_run(named.run))

@@ -7,7 +7,7 @@ use interlock_protocol::runs::{Nothing, Standing, path};
 use crate::api_error::ApiError;
 use crate::directive::answer;
 use crate::identity::Caller;
-use crate::request::{Body, Named};
+use crate::request::{Body, NamedRun};
 use crate::state::AppState;
 
 /// End a pause
@@ -17,14 +17,14 @@ use crate::state::AppState;
     post,
     path = path::RESUME,
     tag = "runs",
-    params(Named),
+    params(NamedRun),
     request_body = Nothing,
     responses((status = 200, description = "Where the run stands.", body = Standing)),
 )]
 pub async fn resume(
     State(state): State<AppState>,
     caller: Caller,
-    Named { tenant, run }: Named,
+    NamedRun { tenant, run }: NamedRun,
     Body(Nothing {}): Body<Nothing>,
 ) -> Result<Json<Standing>, ApiError> {
     Ok(answer(state.runs().resume(tenant, run, caller.operator()).await?))

@@ -12,7 +12,7 @@ use crate::api_error::ApiError;
 use crate::directive::answer;
 use crate::idempotency::{IdempotencyHeaders, key_of};
 use crate::identity::Caller;
-use crate::request::{Body, Named};
+use crate::request::{Body, NamedRun};
 use crate::routes::runs::start::created;
 use crate::state::AppState;
 
@@ -23,7 +23,7 @@ use crate::state::AppState;
     post,
     path = path::RETRY,
     tag = "runs",
-    params(Named, IdempotencyHeaders),
+    params(NamedRun, IdempotencyHeaders),
     request_body = Retry,
     responses(
         (status = 200, description = "Where the run stands.", body = Standing),
@@ -33,7 +33,7 @@ use crate::state::AppState;
 pub async fn retry(
     State(state): State<AppState>,
     caller: Caller,
-    Named { tenant, run }: Named,
+    NamedRun { tenant, run }: NamedRun,
     headers: HeaderMap,
     Body(retry): Body<Retry>,
 ) -> Result<Response, ApiError> {

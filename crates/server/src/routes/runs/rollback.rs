@@ -20,7 +20,7 @@ use crate::directive::answer;
 use crate::idempotency::{IdempotencyHeaders, key_of};
 use crate::identity::Caller;
 use crate::query::Params;
-use crate::request::{Body, Named, reason};
+use crate::request::{Body, NamedRun, reason};
 use crate::routes::runs::start::created;
 use crate::state::AppState;
 
@@ -45,7 +45,7 @@ pub struct PreviewParams {
 )]
 pub async fn preview(
     State(state): State<AppState>,
-    Named { tenant, run }: Named,
+    NamedRun { tenant, run }: NamedRun,
     Params(params): Params<PreviewParams>,
 ) -> Result<Json<RollbackPreview>, ApiError> {
     let found = state.runs().to_undo(tenant, run).await?;
@@ -61,7 +61,7 @@ pub async fn preview(
     post,
     path = path::ROLLBACK,
     tag = "runs",
-    params(Named, IdempotencyHeaders),
+    params(NamedRun, IdempotencyHeaders),
     request_body = RollBackRun,
     responses(
         (status = 200, description = "Where the run stands.", body = Standing),
@@ -71,7 +71,7 @@ pub async fn preview(
 pub async fn roll_back(
     State(state): State<AppState>,
     caller: Caller,
-    Named { tenant, run }: Named,
+    NamedRun { tenant, run }: NamedRun,
     headers: HeaderMap,
     Body(body): Body<RollBackRun>,
 ) -> Result<Response, ApiError> {

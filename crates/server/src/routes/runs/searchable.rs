@@ -23,7 +23,7 @@ pub async fn check(state: &AppState, tenant: TenantId, query: &RunQuery) -> Resu
 }
 
 /// A workflow that declares the input without being searchable by it, where none that the filter could mean is searchable
-/// by it. An input that nobody declares may be of a plan, or of a version that is gone.
+/// by it. An input that no workflow declares may be of a plan, or of a version that is gone.
 async fn declared_only(
     state: &AppState,
     tenant: TenantId,

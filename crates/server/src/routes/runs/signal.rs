@@ -10,9 +10,9 @@ use interlock_engine::commands::signal;
 use interlock_protocol::runs::{RunSignal, Signal, Signaled, path};
 
 use crate::api_error::ApiError;
-use crate::idempotency::{IdempotencyHeaders, Keep, Keyed, Made};
+use crate::idempotency::{IdempotencyHeaders, IdempotentRequest, Keep, Made};
 use crate::identity::Caller;
-use crate::request::Named;
+use crate::request::NamedRun;
 use crate::routes::signals::event::SignalBody;
 use crate::routes::signals::send::{SOURCE, answer, request};
 use crate::state::AppState;
@@ -24,7 +24,7 @@ use crate::state::AppState;
     post,
     path = path::RUN_SIGNALS,
     tag = "runs",
-    params(Named, IdempotencyHeaders),
+    params(NamedRun, IdempotencyHeaders),
     request_body = RunSignal,
     responses(
         (status = 201, description = "The signal is stored.", body = Signaled),
@@ -35,7 +35,7 @@ use crate::state::AppState;
 pub async fn signal(
     State(state): State<AppState>,
     caller: Caller,
-    Named { tenant, run }: Named,
+    NamedRun { tenant, run }: NamedRun,
     headers: HeaderMap,
     signal: SignalBody<RunSignal>,
 ) -> Result<Response, ApiError> {
@@ -45,7 +45,7 @@ pub async fn signal(
             RunSignal { signal: kind, payload: data, source_id: Some(source_id) }
         }
     };
-    let keyed = Keyed { state: &state, headers: &headers, caller: &caller, source: SOURCE };
+    let keyed = IdempotentRequest { state: &state, headers: &headers, caller: &caller, source: SOURCE };
     // The run is part of what was asked, where the subject is what it is stored under.
     let asked = Signal { signal, key: run.to_string(), payload, source_id, broadcast: false };
     let mut request = request(&keyed, asked.clone()).await?;
@@ -56,7 +56,7 @@ pub async fn signal(
             return Err(Rejection::Terminal { run, state: overview.state }.into());
         }
         request.key = overview.subject.unwrap_or_else(|| run.to_string());
-        // It is for this run alone: no workflow is started by it, and nobody else hears it.
+        // It is for this run alone: it starts no workflow, and no other run gets it.
         request.run = Some(run);
         let row = state.signals().draft(request).await?;
         let made = |signaled| Made::from(answer(Announced { signaled, runs: Vec::new(), skipped: Vec::new() }));

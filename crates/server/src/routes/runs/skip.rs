@@ -1,5 +1,5 @@
 //! `POST /runs/{run}/skip`: goes on without the step that stopped the run. Past an approval that was not given, it is the
-//! vote of whoever asks.
+//! caller's vote.
 
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -13,9 +13,9 @@ use crate::api_error::ApiError;
 use crate::directive::answer;
 use crate::guard;
 use crate::identity::Caller;
-use crate::request::{Body, Named, reason};
+use crate::request::{Body, NamedRun, reason};
 use crate::routes::approvals::vote::loaded;
-use crate::routes::approvals::voter::{Claimed, Question, voter};
+use crate::routes::approvals::voter::{Question, VoterClaims, voter};
 use crate::state::AppState;
 
 /// Go on without the step that stopped the run
@@ -26,7 +26,7 @@ use crate::state::AppState;
     post,
     path = path::SKIP,
     tag = "runs",
-    params(Named),
+    params(NamedRun),
     request_body = Because,
     responses(
         (status = 200, description = "Where the run stands.", body = Standing),
@@ -36,25 +36,25 @@ use crate::state::AppState;
 pub async fn skip(
     State(state): State<AppState>,
     caller: Caller,
-    Named { tenant, run }: Named,
+    NamedRun { tenant, run }: NamedRun,
     Body(because): Body<Because>,
 ) -> Result<Response, ApiError> {
     let because = reason(because.reason)?;
-    let voter = voter_of(&state, &caller, Named { tenant, run }).await?;
+    let voter = voter_of(&state, &caller, NamedRun { tenant, run }).await?;
     let standing = state.runs().skip(tenant, run, because, voter, caller.operator()).await?;
     let status = if standing.needs.is_some() { StatusCode::ACCEPTED } else { StatusCode::OK };
     Ok((status, answer(standing)).into_response())
 }
 
-/// Whoever asks, as a voter, where the step needs votes. A key has none, and the engine refuses it.
-async fn voter_of(state: &AppState, caller: &Caller, named: Named) -> Result<Option<Voter>, ApiError> {
+/// The caller as a voter, where the step needs votes. A key has no vote, and the engine refuses it.
+async fn voter_of(state: &AppState, caller: &Caller, named: NamedRun) -> Result<Option<Voter>, ApiError> {
     let run = loaded(state, named.tenant, named.run).await?;
     let Some(terms) = skip_terms(&run).filter(|_| !run.state.is_terminal()) else { return Ok(None) };
     if caller.as_voter().is_err() {
         return Ok(None);
     }
     let question = Question { approvers: &terms.approvers, quorum: terms.quorum, approve: true };
-    let voter = voter(state, caller, &run, question, &Claimed::default()).await;
+    let voter = voter(state, caller, &run, question, &VoterClaims::default()).await;
     voter.map(Some).map_err(|refused| match refused.code() {
         // Their role permits the directive; what they lack is the right to approve.
         guard::PERMISSION_DENIED => Rejection::DirectiveNotPermitted {

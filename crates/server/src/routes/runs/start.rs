@@ -59,7 +59,7 @@ pub async fn start(
 ) -> Result<Response, ApiError> {
     let idempotency = key_of(&state, &headers, &caller).await?;
     let keyed = idempotency.is_some();
-    let started = make(&state, &caller, Asked { idempotency, trace: trace::context(&headers), body }).await;
+    let started = make(&state, &caller, StartInput { idempotency, trace: trace::context(&headers), body }).await;
     if keyed {
         let hit = match &started {
             Ok(started) if started.replayed => Hit::Replayed,
@@ -72,7 +72,8 @@ pub async fn start(
     Ok(created(started?))
 }
 
-struct Asked {
+/// A start as it was sent: its body, key and trace.
+struct StartInput {
     idempotency: Option<IdempotencyKey>,
     trace: TraceContext,
     body: StartBody,
@@ -105,8 +106,8 @@ impl From<Refused> for ApiError {
     }
 }
 
-async fn make(state: &AppState, caller: &Caller, asked: Asked) -> Result<Started, Refused> {
-    let Asked { idempotency, trace, body } = asked;
+async fn make(state: &AppState, caller: &Caller, asked: StartInput) -> Result<Started, Refused> {
+    let StartInput { idempotency, trace, body } = asked;
     let StartBody { workflow, version, plan, inputs, workspace, subject, on_conflict, labels, priority } = body;
     let by = caller.context(Initiator::User);
     let workspace = caller.workspace_for(workspace)?;
@@ -149,8 +150,8 @@ pub fn created(started: Started) -> Response {
     response
 }
 
-/// What [`runs::StartRun`] says, with the plan as it was written: whoever sends the same one again need not wait until
-/// it is read again.
+/// What [`runs::StartRun`] says, with the plan as it was written: a repeated request need not wait until the plan is
+/// parsed again.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StartBody {

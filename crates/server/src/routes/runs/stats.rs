@@ -15,9 +15,9 @@ use crate::identity::Caller;
 use crate::query::{Pairs, parsed};
 use crate::state::AppState;
 
-/// What is looked at where nobody says.
+/// The time range where the query gives none.
 const RANGE_DEFAULT: Millis = Millis::from_hours(24);
-/// Spans that people count in, and how many of them are made where nobody says.
+/// Lengths of a span, and how many spans there are where the query gives no length.
 const LENGTHS: [Millis; 12] = [
     Millis::from_secs(10),
     Millis::from_secs(30),

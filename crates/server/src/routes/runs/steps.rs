@@ -6,7 +6,7 @@ use interlock_protocol::runs::{StepList, path};
 
 use super::view;
 use crate::api_error::ApiError;
-use crate::request::Named;
+use crate::request::NamedRun;
 use crate::state::AppState;
 
 /// The whole plan, with where each step stands
@@ -14,10 +14,10 @@ use crate::state::AppState;
     get,
     path = path::STEPS,
     tag = "runs",
-    params(Named),
+    params(NamedRun),
     responses((status = 200, description = "The steps in order.", body = StepList)),
 )]
-pub async fn steps(State(state): State<AppState>, named: Named) -> Result<Json<StepList>, ApiError> {
+pub async fn steps(State(state): State<AppState>, named: NamedRun) -> Result<Json<StepList>, ApiError> {
     let store = state.for_tenant(named.tenant);
     let rows = store.steps(named.run).await?;
     // A plan has at least one step.

@@ -11,7 +11,7 @@ use interlock_protocol::runs::path;
 use interlock_store::SessionRow;
 
 use crate::api_error::ApiError;
-use crate::request::Named;
+use crate::request::NamedRun;
 use crate::state::AppState;
 
 /// Why a run stands where it stands
@@ -24,7 +24,7 @@ use crate::state::AppState;
     params(("run" = RunId, Path)),
     responses((status = 200, description = "The causes, the weightiest first, and the remedies.", body = Explanation)),
 )]
-pub async fn why(State(state): State<AppState>, named: Named) -> Result<Json<Explanation>, ApiError> {
+pub async fn why(State(state): State<AppState>, named: NamedRun) -> Result<Json<Explanation>, ApiError> {
     let found = state.for_tenant(named.tenant).load_run(named.run).await?;
     let run = found.ok_or_else(|| ApiError::unknown_run(named.run))?;
     let sessions = state.for_tenant(named.tenant).worker_sessions().await?;

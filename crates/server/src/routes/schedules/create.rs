@@ -10,7 +10,7 @@ use interlock_workflow::cadence::{wrong_cron, wrong_zone};
 
 use super::view;
 use crate::api_error::ApiError;
-use crate::idempotency::{IdempotencyHeaders, Keep, Keyed, Made};
+use crate::idempotency::{IdempotencyHeaders, IdempotentRequest, Keep, Made};
 use crate::identity::Caller;
 use crate::request::Body;
 use crate::state::AppState;
@@ -37,7 +37,7 @@ pub async fn create(
     headers: HeaderMap,
     Body(new): Body<NewSchedule>,
 ) -> Result<Response, ApiError> {
-    let keyed = Keyed { state: &state, headers: &headers, caller: &caller, source: "schedules" };
+    let keyed = IdempotentRequest { state: &state, headers: &headers, caller: &caller, source: "schedules" };
     let asked = new.clone();
     Box::pin(keyed.once_keeping(&asked, |keep| add(&state, &caller, new, keep))).await
 }

@@ -1,4 +1,4 @@
-//! The body of a signal: ours, or an event of CloudEvents 1.0 in either of its modes.
+//! The body of a signal: Interlock's own form, or an event of CloudEvents 1.0 in either of its modes.
 
 use std::collections::BTreeMap;
 

@@ -1,5 +1,5 @@
-//! `POST /signals`: a message for whoever waits for its type and key, now or within a day, and for the workflows that
-//! its type starts.
+//! `POST /signals`: a message for the runs that wait for its type and key, now or within a day, and for the workflows
+//! that its type starts.
 
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
@@ -9,21 +9,21 @@ use interlock_core::trigger::cloudevent::CloudEvent;
 use interlock_engine::IdempotencyKey;
 use interlock_engine::commands::announce::{Announced, Origin};
 use interlock_engine::commands::signal::{SignalRequest, Signaled};
-use interlock_protocol::runs::{Signal, Signaled as Answer, path};
+use interlock_protocol::runs::{Signal, Signaled as SignalReceipt, path};
 
 use super::event::SignalBody;
 use crate::api_error::ApiError;
-use crate::idempotency::{IdempotencyHeaders, Keep, Keyed, Made, key_of};
+use crate::idempotency::{IdempotencyHeaders, IdempotentRequest, Keep, Made, key_of};
 use crate::identity::Caller;
 use crate::routes::webhooks::view::runs_of;
 use crate::state::AppState;
 use crate::trace;
 
-/// Send a signal to whoever waits for its type and key
+/// Send a signal to the runs that wait for its type and key
 ///
 /// Either `{type, key, payload, source_id, broadcast}`, or an event of CloudEvents 1.0 as `application/cloudevents+json` or with
 /// its attributes in `ce-` headers: its `type` is the signal's, its `subject` the key, its `source` and `id` tell repeats
-/// apart; an extension `broadcast` that is true makes it one for everybody who waits. One that nobody waits for yet is
+/// apart; an extension `broadcast` that is true makes it one for all runs that wait. One that no run waits for yet is
 /// kept for a day.
 #[utoipa::path(
     post,
@@ -32,8 +32,8 @@ use crate::trace;
     params(IdempotencyHeaders),
     request_body = Signal,
     responses(
-        (status = 201, description = "The signal is stored.", body = Answer),
-        (status = 200, description = "The same signal came before; nothing changes.", body = Answer),
+        (status = 201, description = "The signal is stored.", body = SignalReceipt),
+        (status = 200, description = "The same signal came before; nothing changes.", body = SignalReceipt),
         (status = 202, description = "The same request is still being worked on."),
     ),
 )]
@@ -52,7 +52,7 @@ pub async fn send(
             Signal { signal: kind, key, payload: data, source_id: Some(source_id), broadcast }
         }
     };
-    let keyed = Keyed { state: &state, headers: &headers, caller: &caller, source: SOURCE };
+    let keyed = IdempotentRequest { state: &state, headers: &headers, caller: &caller, source: SOURCE };
     let request = request(&keyed, asked.clone()).await?;
     let by = caller.responsible().map(str::to_owned);
     let origin = Origin { by, makers: caller.makers(), trace: trace::context(&headers) };
@@ -67,9 +67,9 @@ pub async fn send(
 /// What kind of request a signal is, for its idempotency record.
 pub const SOURCE: &str = "signal";
 
-/// A signal that its sender does not name is named by the request's key: if a server dies on the way, whoever does it
-/// again stores no second one.
-pub async fn request(keyed: &Keyed<'_>, signal: Signal) -> Result<SignalRequest, ApiError> {
+/// A signal that its sender does not name is named by the request's key: if a server dies on the way, a repeated
+/// request stores no second one.
+pub async fn request(keyed: &IdempotentRequest<'_>, signal: Signal) -> Result<SignalRequest, ApiError> {
     let Signal { signal: signal_type, key, payload, source_id, broadcast } = signal;
     let by_key =
         |IdempotencyKey { client, key }| format!("idempotency:{}", Hash::of(format!("{client}\n{key}").as_bytes()));
@@ -81,10 +81,12 @@ pub async fn request(keyed: &Keyed<'_>, signal: Signal) -> Result<SignalRequest,
 }
 
 /// New signals are created; one that came before changes nothing.
-pub fn answer(announced: Announced) -> (StatusCode, Answer) {
+pub fn answer(announced: Announced) -> (StatusCode, SignalReceipt) {
     let (runs, skipped) = runs_of(announced.runs, announced.skipped);
     match announced.signaled {
-        Signaled::Stored(id) => (StatusCode::CREATED, Answer { signal_id: Some(id), duplicate: false, runs, skipped }),
-        Signaled::Duplicate => (StatusCode::OK, Answer { signal_id: None, duplicate: true, runs, skipped }),
+        Signaled::Stored(id) => {
+            (StatusCode::CREATED, SignalReceipt { signal_id: Some(id), duplicate: false, runs, skipped })
+        }
+        Signaled::Duplicate => (StatusCode::OK, SignalReceipt { signal_id: None, duplicate: true, runs, skipped }),
     }
 }

@@ -1,5 +1,5 @@
 //! What the dialog for a rejection carries: the card that it was opened from, and for whom. It is sealed with a mark, so that
-//! nobody else's dialog is taken for one of ours.
+//! only dialogs that this server opened, for the same Slack user, are taken.
 
 use interlock_core::ids::ApprovalId;
 use interlock_engine::slack::ButtonValue;
@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::identity::key::same_text;
 use crate::state::AppState;
 
-/// A card that somebody has pressed on.
+/// A card on which a Slack user has pressed a button.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PressedCard {
     pub approval: ApprovalId,
@@ -31,7 +31,7 @@ impl PressedCard {
         Some(Self { approval, digest, channel: press.channel.clone(), ts: press.ts.clone() })
     }
 
-    /// For the dialog of whoever has pressed.
+    /// For the dialog of the Slack user who pressed.
     pub fn seal(&self, state: &AppState, slack: &SlackRow, by: &Presser) -> String {
         let sealed = Sealed { card: self.clone(), mark: self.mark(state, slack, by) };
         serde_json::to_string(&sealed).expect("a card of texts is JSON")

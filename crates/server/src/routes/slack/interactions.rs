@@ -1,4 +1,4 @@
-//! `POST /slack/interactions/{connection}`: takes what somebody has pressed. The signature is checked over the raw bytes
+//! `POST /slack/interactions/{connection}`: takes a press in Slack. The signature is checked over the raw bytes
 //! before anything is read, and Slack is answered at once: it gives up after three seconds. The work goes on behind that.
 
 use axum::Json;
@@ -18,7 +18,7 @@ use crate::request::RawBody;
 use crate::routes::webhooks::receive::{by_name, refused};
 use crate::state::AppState;
 
-/// Take what somebody has pressed in Slack
+/// Take a press on a button in Slack
 ///
 /// Slack's interactivity payload, signed by Slack. A press becomes a vote by the same rules as every other.
 #[utoipa::path(

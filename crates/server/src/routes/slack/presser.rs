@@ -1,5 +1,5 @@
-//! Who has pressed: the person whom a Slack user is linked to. Whoever is not linked gets an address by which they can link
-//! themselves, signed in; whoever belongs elsewhere gets none.
+//! Who has pressed: the person whom a Slack user is linked to. A Slack user who is not linked gets an address by which
+//! they can link themselves, signed in; guests and users of other Slack workspaces get none.
 
 use axum::http::HeaderMap;
 use interlock_core::time::Millis;
@@ -23,7 +23,7 @@ const NAME_CHARS_MAX: usize = 80;
 /// What the person is told who may not go on.
 pub struct PressRefusal(pub String);
 
-/// The person behind a press, or what to tell whoever pressed.
+/// The person behind a press, or what to tell the Slack user who pressed.
 pub async fn identify(
     state: &AppState,
     client: &SlackClient,
@@ -54,7 +54,7 @@ pub async fn identify(
     Ok(Err(PressRefusal(request_link(state, slack, who, &by.name).await?)))
 }
 
-/// An address by which somebody who is signed in says that this Slack user is them.
+/// An address by which a person who is signed in confirms that this Slack user is them.
 async fn request_link(state: &AppState, slack: &SlackRow, who: SlackUser, name: &str) -> Result<String, ApiError> {
     let (now, token) = (state.now(), random_text(TOKEN_CHARS));
     let row = SlackLinkRequestRow {

@@ -1,4 +1,4 @@
-//! `DELETE /slack`: nobody is asked in Slack any more.
+//! `DELETE /slack`: approvals are not asked for in Slack any more.
 
 use axum::extract::State;
 use axum::http::StatusCode;

@@ -13,7 +13,7 @@ use crate::state::AppState;
 
 /// Unlink a person from Slack
 ///
-/// People unlink themselves; an admin unlinks anybody. Linking is done from Slack, by the person alone.
+/// People unlink themselves; an admin unlinks any person. Linking is done from Slack, by the person alone.
 #[utoipa::path(
     delete,
     path = path::LINK,
@@ -27,7 +27,7 @@ pub async fn unlink(
     Path(person): Path<String>,
 ) -> Result<StatusCode, ApiError> {
     let unknown = || ApiError::unknown("Slack link", &person);
-    // Who is linked is nobody else's business, so a link of somebody else's reads as none.
+    // Only the person and admins may know of a link: to all others it does not exist.
     if caller.person.as_deref() != Some(person.as_str()) && !caller.may(Permission::Administer) {
         return Err(unknown());
     }

@@ -16,15 +16,15 @@ use super::presser::{PressRefusal, identify};
 use crate::api_error::ApiError;
 use crate::identity::Caller;
 use crate::links::login_link;
-use crate::routes::approvals::vote::{Word, cast, loaded};
-use crate::routes::approvals::voter::Claimed;
+use crate::routes::approvals::vote::{VoteInput, cast, loaded};
+use crate::routes::approvals::voter::VoterClaims;
 use crate::state::AppState;
 
 /// How often, and how far apart, it is looked where a card is that was just posted: within Slack's three seconds.
 const RECORDED_TRIES: u32 = 10;
 const RECORDED_EVERY: Duration = Duration::from_millis(100);
 
-/// Works on a press. Nobody waits for it.
+/// Works on a press. Slack's request has been answered before.
 pub async fn take(state: &AppState, slack: &SlackRow, interaction: Interaction) {
     let client = match state.slack().client(slack) {
         Ok(client) => client,
@@ -58,7 +58,7 @@ pub async fn take(state: &AppState, slack: &SlackRow, interaction: Interaction) 
         Err(error) => words(state, &error),
     };
     if let Err(failure) = client.whisper(&whom, &text).await {
-        tracing::warn!(tenant = %slack.tenant, %failure, "somebody in Slack could not be told why their press did not count");
+        tracing::warn!(tenant = %slack.tenant, %failure, "the Slack user was not told why their press did not count");
     }
 }
 
@@ -150,7 +150,7 @@ async fn decide(
 ) -> Outcome {
     let approve = comment.is_none();
     let person = caller.as_voter()?;
-    // Whoever presses twice has said the same twice.
+    // The second press of the same button by the same person changes nothing.
     if row.votes.iter().any(|vote| vote.person == person && vote.approve == approve) {
         return Ok(Ok(()));
     }
@@ -158,7 +158,7 @@ async fn decide(
         return Ok(Err(PressRefusal(format!("This is {} already; your press has changed nothing.", row.state))));
     }
     let run = loaded(state, caller.tenant, row.run).await?;
-    let word = Word { approve, notes: comment, digest: Some(card.digest), by: Claimed::default() };
+    let word = VoteInput { approve, notes: comment, digest: Some(card.digest), by: VoterClaims::default() };
     cast(state, caller, &run, row, word).await?;
     Ok(Ok(()))
 }
@@ -174,7 +174,7 @@ fn not_ours() -> PressRefusal {
     )
 }
 
-/// Why a vote does not count, for whoever pressed.
+/// Why a vote does not count, for the Slack user who pressed.
 fn words(state: &AppState, error: &ApiError) -> String {
     let base = state.base_url(&axum::http::HeaderMap::new());
     match error.code() {

@@ -26,7 +26,7 @@ pub fn problems(view: &StatusView) -> Vec<StatusProblem> {
         let text = format!("worker `{}` has {} steps and is silent", worker.worker, worker.running);
         tell(ProblemKind::WorkerSilent, text);
     }
-    // One that somebody has switched off is no fault.
+    // An endpoint that was switched off without failing is no problem.
     for endpoint in view.endpoints.iter().filter(|endpoint| endpoint.failing_since.is_some()) {
         let off = if endpoint.state == EndpointState::Enabled { "" } else { ", and was switched off" };
         tell(ProblemKind::EndpointFailing, format!("endpoint {} does not take its messages{off}", endpoint.url));

@@ -1,5 +1,5 @@
-//! `PATCH /tenants/{tenant}`: limits and settings. Limits, and whether a tenant is there at all, are up to whoever has
-//! charge of the installation; settings are up to the tenant's own admins.
+//! `PATCH /tenants/{tenant}`: limits and settings. Limits, and whether a tenant is there at all, need charge of the
+//! installation; settings are up to the tenant's own admins.
 
 use axum::Json;
 use axum::extract::State;
@@ -17,7 +17,7 @@ use crate::two_keys;
 
 /// Change a tenant
 ///
-/// Limits are up to whoever has charge of the installation, settings to the tenant's admins.
+/// Limits need charge of the installation; settings are up to the tenant's admins.
 #[utoipa::path(
     patch,
     path = path::TENANT,

@@ -11,7 +11,7 @@ use interlock_store::Tenant;
 
 use super::view;
 use crate::api_error::ApiError;
-use crate::idempotency::{IdempotencyHeaders, Keep, Keyed, Made};
+use crate::idempotency::{IdempotencyHeaders, IdempotentRequest, Keep, Made};
 use crate::identity::key::KeyText;
 use crate::identity::{Caller, NewKey, keys};
 use crate::request::{Body, name};
@@ -37,7 +37,7 @@ pub async fn create(
     headers: HeaderMap,
     Body(body): Body<CreateTenant>,
 ) -> Result<Response, ApiError> {
-    let keyed = Keyed { state: &state, headers: &headers, caller: &caller, source: "tenants" };
+    let keyed = IdempotentRequest { state: &state, headers: &headers, caller: &caller, source: "tenants" };
     let asked = body.clone();
     Box::pin(keyed.once_keeping(&asked, |keep| add(&state, &caller, body, keep))).await
 }

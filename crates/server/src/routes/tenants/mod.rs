@@ -1,4 +1,4 @@
-//! Tenants. Whoever has charge of the installation sees them all; everybody else their own.
+//! Tenants. A caller with charge of the installation sees them all; every other caller its own.
 
 mod change;
 mod create;

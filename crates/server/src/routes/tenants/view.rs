@@ -3,6 +3,7 @@
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use interlock_core::tenant::identity::Permission;
+use interlock_protocol::identity::limits::WEIGHT_MAX;
 use interlock_protocol::identity::{ChangeTenant, TenantView};
 use interlock_store::Tenant;
 
@@ -52,8 +53,6 @@ pub fn changed(mut tenant: Tenant, change: ChangeTenant, state: &AppState) -> Re
     };
     Ok(tenant)
 }
-
-const WEIGHT_MAX: u32 = 1_000;
 
 /// The tenant that the path names, if it exists for the caller.
 pub struct OfTenant(pub Tenant);

@@ -1,4 +1,4 @@
-//! `PATCH /users/{user}`: other roles, other groups; disabled, a person is nobody from now on.
+//! `PATCH /users/{user}`: other roles, other groups; a disabled account can do nothing from now on.
 
 use axum::Json;
 use axum::extract::State;
@@ -13,7 +13,7 @@ use crate::state::AppState;
 
 /// Change a person
 ///
-/// Other roles, other groups; disabled, a person is nobody from now on.
+/// Other roles, other groups; a disabled account can do nothing from now on.
 #[utoipa::path(
     patch,
     path = path::USER,

@@ -8,7 +8,7 @@ use interlock_store::UserRow;
 
 use super::view;
 use crate::api_error::ApiError;
-use crate::idempotency::{IdempotencyHeaders, Keep, Keyed, Made};
+use crate::idempotency::{IdempotencyHeaders, IdempotentRequest, Keep, Made};
 use crate::identity::{Caller, people};
 use crate::request::{Body, text};
 use crate::state::AppState;
@@ -33,7 +33,7 @@ pub async fn create(
     headers: HeaderMap,
     Body(body): Body<CreateUser>,
 ) -> Result<Response, ApiError> {
-    let keyed = Keyed { state: &state, headers: &headers, caller: &caller, source: "users" };
+    let keyed = IdempotentRequest { state: &state, headers: &headers, caller: &caller, source: "users" };
     // What is kept of the request must not help to guess the password.
     let seal = |password: &String| state.identity().secret().hash("asked password", password.as_bytes()).to_string();
     let asked = CreateUser { password: body.password.as_ref().map(seal), ..body.clone() };

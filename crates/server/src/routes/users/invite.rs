@@ -10,7 +10,7 @@ use interlock_store::{Changed, InviteUser};
 
 use super::view::OfUser;
 use crate::api_error::ApiError;
-use crate::idempotency::{IdempotencyHeaders, Keep, Keyed, Made};
+use crate::idempotency::{IdempotencyHeaders, IdempotentRequest, Keep, Made};
 use crate::identity::{Caller, note, people};
 use crate::links::setup_link;
 use crate::request::Body;
@@ -37,11 +37,11 @@ pub async fn invite(
     OfUser(user): OfUser,
     Body(Nothing {}): Body<Nothing>,
 ) -> Result<Response, ApiError> {
-    let keyed = Keyed { state: &state, headers: &headers, caller: &caller, source: "invites" };
+    let keyed = IdempotentRequest { state: &state, headers: &headers, caller: &caller, source: "invites" };
     let make = async |keep: Keep<'_>| {
         caller.check_charge_of(user.installation)?;
         let (new, invite) = state.identity().draft_invite(user.tenant, Some(user.id));
-        // Whoever has the link gets in as this person.
+        // The holder of the link gets in as this person.
         let mut user = user.clone();
         people::note_access(&mut user, &caller, state.now());
         let what = note::by(&caller, "user.invited", user.id, &serde_json::json!({ "name": user.name }));

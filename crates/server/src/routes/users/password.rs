@@ -1,4 +1,4 @@
-//! `POST /users/{user}/password`: a new password. An admin sets anybody's; one's own needs the old one. Visits that
+//! `POST /users/{user}/password`: a new password. An admin sets any person's; one's own needs the old one. Visits that
 //! were begun with the old one end.
 
 use axum::extract::State;
@@ -17,7 +17,7 @@ use crate::state::AppState;
 
 /// Set a password
 ///
-/// An admin sets anybody's; one's own needs the old one. Visits begun with the old one end.
+/// An admin sets any person's; one's own needs the old one. Visits begun with the old one end.
 #[utoipa::path(
     post,
     path = path::USER_PASSWORD,

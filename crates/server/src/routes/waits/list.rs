@@ -32,7 +32,7 @@ pub struct WaitListParams {
     after: Option<String>,
 }
 
-/// List who waits for what
+/// List the waits of runs
 #[utoipa::path(
     get,
     path = path::WAITS,
@@ -65,7 +65,7 @@ fn view(row: WaitRow) -> WaitView {
     WaitView { run_id: run, position, signal: signal_type, key, accept_from, opened_at }
 }
 
-/// Where a page ended: opaque to whoever gets it, so that it can change.
+/// Where a page ended: opaque to the client, so that it can change.
 fn to_cursor(row: &WaitRow) -> String {
     let place = serde_json::json!([row.signal_type, row.key, row.opened_at.0, row.run]).to_string();
     place.bytes().fold(String::with_capacity(place.len() * 2), |mut hex, byte| {

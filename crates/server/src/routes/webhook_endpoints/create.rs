@@ -8,7 +8,7 @@ use interlock_protocol::webhooks::{self, OutboundMade, path};
 
 use super::view;
 use crate::api_error::ApiError;
-use crate::idempotency::{IdempotencyHeaders, Keep, Keyed, Made};
+use crate::idempotency::{IdempotencyHeaders, IdempotentRequest, Keep, Made};
 use crate::identity::Caller;
 use crate::request::Body;
 use crate::state::AppState;
@@ -33,7 +33,7 @@ pub async fn create(
     headers: HeaderMap,
     Body(new): Body<webhooks::NewOutbound>,
 ) -> Result<Response, ApiError> {
-    let keyed = Keyed { state: &state, headers: &headers, caller: &caller, source: "webhook endpoints" };
+    let keyed = IdempotentRequest { state: &state, headers: &headers, caller: &caller, source: "webhook endpoints" };
     let asked = new.clone();
     Box::pin(keyed.once_keeping(&asked, |keep| add(&state, &caller, new, keep))).await
 }

@@ -8,7 +8,7 @@ use interlock_protocol::webhooks::{self, InboundMade, path};
 
 use super::view;
 use crate::api_error::ApiError;
-use crate::idempotency::{IdempotencyHeaders, Keep, Keyed, Made};
+use crate::idempotency::{IdempotencyHeaders, IdempotentRequest, Keep, Made};
 use crate::identity::Caller;
 use crate::request::Body;
 use crate::state::AppState;
@@ -33,7 +33,7 @@ pub async fn create(
     headers: HeaderMap,
     Body(new): Body<webhooks::NewInbound>,
 ) -> Result<Response, ApiError> {
-    let keyed = Keyed { state: &state, headers: &headers, caller: &caller, source: "webhooks" };
+    let keyed = IdempotentRequest { state: &state, headers: &headers, caller: &caller, source: "webhooks" };
     // What is kept of the request must not help to guess the secret.
     let seal = |secret: &String| state.identity().secret().hash("asked secret", secret.as_bytes()).to_string();
     let asked = webhooks::NewInbound { secret: new.secret.as_ref().map(seal), ..new.clone() };

@@ -23,7 +23,7 @@ pub fn routes() -> OpenApiRouter<AppState> {
         .routes(routes!(deliveries::deliveries))
 }
 
-/// Whoever sends here proves itself by its signature.
+/// Needs no credential: the sender proves itself by its signature.
 pub fn open_routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::default().routes(routes!(receive::receive))
 }

@@ -9,7 +9,7 @@ use axum::response::{IntoResponse, Response};
 use interlock_core::ids::InboundId;
 use interlock_core::state::IdempotencyState;
 use interlock_core::trigger::Source;
-use interlock_engine::webhooks::receive::{Answer, InboundRequest, ReceiveError, Received};
+use interlock_engine::webhooks::receive::{InboundRequest, ReceiveError, Received, WebhookAnswer};
 use interlock_engine::webhooks::{MissedTrigger as MissedByEngine, Outcome, receive as engine};
 use interlock_protocol::webhooks::{Delivered, MissedTrigger, path};
 
@@ -53,17 +53,17 @@ pub async fn receive(
     }
     let Received { source, answer } = received.map_err(refused)?;
     Ok(match answer {
-        Answer::Nothing => StatusCode::OK.into_response(),
-        Answer::Challenge(challenge) => {
+        WebhookAnswer::Nothing => StatusCode::OK.into_response(),
+        WebhookAnswer::Challenge(challenge) => {
             ([(header::CONTENT_TYPE, "text/plain; charset=utf-8")], challenge).into_response()
         }
         answer if source == Source::Slack => Json(for_slack(&answer)).into_response(),
-        Answer::Done(outcome) => (StatusCode::ACCEPTED, Json(delivered(outcome))).into_response(),
-        Answer::Replayed(outcome) => {
+        WebhookAnswer::Done(outcome) => (StatusCode::ACCEPTED, Json(delivered(outcome))).into_response(),
+        WebhookAnswer::Replayed(outcome) => {
             let replayed = [(REPLAYED, HeaderValue::from_static("true"))];
             (StatusCode::ACCEPTED, replayed, Json(delivered(outcome))).into_response()
         }
-        Answer::Processing { delivery } => (StatusCode::ACCEPTED, Json(processing(delivery))).into_response(),
+        WebhookAnswer::Processing { delivery } => (StatusCode::ACCEPTED, Json(processing(delivery))).into_response(),
     })
 }
 
@@ -72,10 +72,10 @@ fn hit(received: &Result<Received, ReceiveError>) -> Option<(&'static str, Hit)>
     match received {
         Ok(Received { source, answer }) => {
             let hit = match answer {
-                Answer::Done(_) => Hit::New,
-                Answer::Replayed(_) => Hit::Replayed,
-                Answer::Processing { .. } => Hit::Conflict,
-                Answer::Challenge(_) | Answer::Nothing => return None,
+                WebhookAnswer::Done(_) => Hit::New,
+                WebhookAnswer::Replayed(_) => Hit::Replayed,
+                WebhookAnswer::Processing { .. } => Hit::Conflict,
+                WebhookAnswer::Challenge(_) | WebhookAnswer::Nothing => return None,
             };
             Some((source.as_str(), hit))
         }
@@ -115,10 +115,10 @@ fn processing(delivery: String) -> Delivered {
     Delivered { delivery, status, duplicate_of: None, runs: vec![], skipped: vec![], missed: vec![] }
 }
 
-/// What Slack shows to whoever gave the command, and to nobody else.
-fn for_slack(answer: &Answer) -> serde_json::Value {
+/// What Slack shows to the user who gave the command, and to no other.
+fn for_slack(answer: &WebhookAnswer) -> serde_json::Value {
     let text = match answer {
-        Answer::Done(outcome) | Answer::Replayed(outcome) => said(outcome),
+        WebhookAnswer::Done(outcome) | WebhookAnswer::Replayed(outcome) => said(outcome),
         _ => "Accepted; the run starts in a moment.".to_owned(),
     };
     serde_json::json!({ "response_type": "ephemeral", "text": text })
@@ -135,7 +135,7 @@ pub fn refused(error: engine::ReceiveError) -> ApiError {
     let detail = error.to_string();
     match error {
         ReceiveError::Paused => ApiError::new(StatusCode::NOT_FOUND, "WEBHOOK_NOT_FOUND", detail),
-        // Both alike, so that nobody finds out which addresses there are. The log has the reason.
+        // Both alike, so that a sender cannot find out which addresses there are. The log has the reason.
         ReceiveError::Unknown | ReceiveError::Signature(_) => {
             tracing::warn!(reason = detail, "a webhook was turned away");
             let detail = "no endpoint takes this signature here: the address, the secret or the header is wrong, or the \

@@ -11,7 +11,7 @@ use serde_json::json;
 
 use super::view;
 use crate::api_error::ApiError;
-use crate::idempotency::{IdempotencyHeaders, Keep, Keyed, Made};
+use crate::idempotency::{IdempotencyHeaders, IdempotentRequest, Keep, Made};
 use crate::identity::enrol::EnrolToken;
 use crate::identity::{Caller, note};
 use crate::request::{Body, name};
@@ -38,7 +38,7 @@ pub async fn create(
     headers: HeaderMap,
     Body(body): Body<CreateWorkerIdentity>,
 ) -> Result<Response, ApiError> {
-    let keyed = Keyed { state: &state, headers: &headers, caller: &caller, source: "worker-identities" };
+    let keyed = IdempotentRequest { state: &state, headers: &headers, caller: &caller, source: "worker-identities" };
     let asked = body.clone();
     let make = async |keep: Keep<'_>| {
         let token = EnrolToken::random();

@@ -47,7 +47,7 @@ pub async fn workers(state: &AppState, tenant: TenantId, with_ended: bool) -> Re
     let running = store.claims_by_session().await?;
     let now = state.now();
     let of_session = |session: SessionId| running.get(&session).copied().unwrap_or(0);
-    // Servers evaluate transforms by themselves: nobody has to look after those sessions.
+    // Servers evaluate transforms by themselves: those sessions are no workers that an operator looks after.
     let own = |row: &SessionRow| row.queues.iter().all(|queue| queue == TRANSFORM_QUEUE);
     let sessions = store.worker_sessions().await?.into_iter().filter(|row| !own(row));
     let mut workers: Vec<_> = sessions.map(|row| worker(of_session(row.id), row, now)).collect();

@@ -12,7 +12,7 @@ use interlock_workflow::diagnostic::Diagnostics;
 use super::etag::{self, ConditionHeaders};
 use super::view;
 use crate::api_error::ApiError;
-use crate::idempotency::{IdempotencyHeaders, Keep, Keyed, Made};
+use crate::idempotency::{IdempotencyHeaders, IdempotentRequest, Keep, Made};
 use crate::identity::Caller;
 use crate::request::{Body, WorkflowName};
 use crate::state::AppState;
@@ -42,7 +42,7 @@ pub async fn apply(
     headers: HeaderMap,
     Body(file): Body<File>,
 ) -> Result<Response, ApiError> {
-    let keyed = Keyed { state: &state, headers: &headers, caller: &caller, source: "workflows" };
+    let keyed = IdempotentRequest { state: &state, headers: &headers, caller: &caller, source: "workflows" };
     let asked = (file.clone(), conditions(&headers));
     let put = async |keep: Keep<'_>| store(&state, request(&caller, &headers, file, None)?, keep).await;
     Box::pin(keyed.once_keeping(&asked, put)).await

@@ -45,7 +45,7 @@ pub fn expected(headers: &HeaderMap) -> Result<Expected, ApiError> {
             let [tag] = <[ETag; 1]>::try_from(tags).map_err(|_| {
                 ApiError::malformed("`if-match` takes the `etag` of the version that is to be replaced, or `*`")
             })?;
-            // A tag that was never ours is the tag of no version: the condition does not hold.
+            // A tag that this server has not made is the tag of no version: the condition does not hold.
             let foreign = || {
                 let detail = format!("no version has the tag {}; look at the newest one for its `etag`", tag.quoted());
                 ApiError::new(StatusCode::PRECONDITION_FAILED, "WORKFLOW_CHANGED", detail)

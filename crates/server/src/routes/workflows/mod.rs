@@ -29,7 +29,7 @@ pub fn routes() -> OpenApiRouter<AppState> {
         .routes(routes!(disable::enable))
 }
 
-/// What editors ask for, and everybody may.
+/// The schema for editors. It needs no credential.
 pub fn open() -> OpenApiRouter<AppState> {
     OpenApiRouter::default().routes(routes!(schema::schema))
 }

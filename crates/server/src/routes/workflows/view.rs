@@ -2,7 +2,7 @@
 
 use interlock_protocol::workflows::{Diagnostic, VersionView, WorkflowView};
 use interlock_store::{WorkflowRow, WorkflowVersionSummary};
-use interlock_workflow::diagnostic::{Diagnostic as Found, Severity};
+use interlock_workflow::diagnostic::{Diagnostic as WorkflowDiagnostic, Severity};
 
 pub fn workflow(row: WorkflowRow) -> WorkflowView {
     WorkflowView {
@@ -28,7 +28,7 @@ pub fn version(row: WorkflowVersionSummary) -> VersionView {
     }
 }
 
-pub fn diagnostics(found: &[Found]) -> Vec<Diagnostic> {
+pub fn diagnostics(found: &[WorkflowDiagnostic]) -> Vec<Diagnostic> {
     found
         .iter()
         .map(|found| Diagnostic {

@@ -5,13 +5,13 @@ use std::time::Duration;
 use tokio::time::interval;
 
 use super::redis_server::RedisServer;
-use super::{Ledger, Served, all_succeed};
+use super::{BrokerServer, Ledger, all_succeed};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn flushing_under_load_loses_nothing_and_doubles_nothing() {
     const RUNS: usize = 100;
     let redis = RedisServer::start().await;
-    let served = Served::by(&redis.url()).await;
+    let served = BrokerServer::by(&redis.url()).await;
     let ledger = Ledger::default();
     let working = [served.works(&redis.url(), ledger.tasks()).await, served.works(&redis.url(), ledger.tasks()).await];
     let mut flushed = 0;

@@ -4,12 +4,12 @@ use interlock_core::tenant::identity::Role;
 use serde_json::{Value, json};
 
 use super::redis_server::RedisServer;
-use super::{Served, hello};
+use super::{BrokerServer, hello};
 
 #[tokio::test]
 async fn only_workers_get_leave() {
     let redis = RedisServer::start().await;
-    let served = Served::by(&redis.url()).await;
+    let served = BrokerServer::by(&redis.url()).await;
     for (role, status) in [(Role::Viewer, 403), (Role::Operator, 403), (Role::Admin, 403), (Role::Worker, 200)] {
         let (_, key) = served.key(role).await;
         let answer = served.handshake(&key).await;
@@ -29,7 +29,7 @@ async fn only_workers_get_leave() {
 #[tokio::test]
 async fn a_revoked_key_is_refused_at_once() {
     let redis = RedisServer::start().await;
-    let served = Served::by(&redis.url()).await;
+    let served = BrokerServer::by(&redis.url()).await;
     let (id, key) = served.key(Role::Worker).await;
     let raw = served.raw(&redis.url(), &key).await;
     assert_eq!(raw.call("register", hello()).await.0, 200);
@@ -46,7 +46,7 @@ async fn a_revoked_key_is_refused_at_once() {
 #[tokio::test]
 async fn a_tenant_that_has_switched_it_off_uses_none() {
     let redis = RedisServer::start().await;
-    let served = Served::by(&redis.url()).await;
+    let served = BrokerServer::by(&redis.url()).await;
     let (_, key) = served.key(Role::Worker).await;
     let raw = served.raw(&redis.url(), &key).await;
     assert_eq!(raw.call("register", hello()).await.0, 200);
@@ -63,7 +63,7 @@ async fn a_tenant_that_has_switched_it_off_uses_none() {
 #[tokio::test]
 async fn a_broker_that_is_not_reached_is_told_and_stops_nobody() {
     let mut redis = RedisServer::start().await;
-    let served = Served::by(&redis.url()).await;
+    let served = BrokerServer::by(&redis.url()).await;
     let (_, key) = served.key(Role::Worker).await;
     redis.kill().await;
     served.until_ready("degraded").await;

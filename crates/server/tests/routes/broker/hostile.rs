@@ -11,7 +11,7 @@ use serde_json::json;
 use tokio::time::sleep;
 
 use super::redis_server::RedisServer;
-use super::{Ledger, Served, all_succeed};
+use super::{BrokerServer, Ledger, all_succeed};
 
 type Fields = Vec<(Vec<u8>, Vec<u8>)>;
 
@@ -154,7 +154,7 @@ fn mixed(one: &Fields, other: &Fields) -> Fields {
 async fn a_hostile_broker_gets_nothing_executed_and_nothing_believed() {
     const RUNS: usize = 60;
     let (of_workers, of_servers) = (RedisServer::start().await, RedisServer::start().await);
-    let served = Served::by(&of_servers.url()).await;
+    let served = BrokerServer::by(&of_servers.url()).await;
     let ledger = Ledger::default();
     let calls = Hostile::between(&of_workers, &of_servers, 1).await.carry("interlock:*:calls".to_owned());
     let answers = Hostile::between(&of_servers, &of_workers, 2).await.carry("interlock:*:answers:*".to_owned());

@@ -12,13 +12,13 @@ use interlock_engine::{EncodedPlan, StartRun};
 use serde_json::{Value, json};
 
 use super::redis_server::RedisServer;
-use super::{Served, hello};
+use super::{BrokerServer, hello};
 
 /// Whatever a request would be refused for, a call over the broker is.
 #[tokio::test]
 async fn calls_are_what_requests_would_be() {
     let redis = RedisServer::start().await;
-    let served = Served::by(&redis.url()).await;
+    let served = BrokerServer::by(&redis.url()).await;
     let (_, key) = served.key(Role::Worker).await;
     let raw = served.raw(&redis.url(), &key).await;
     let (status, registered) = raw.call("register", hello()).await;
@@ -45,7 +45,7 @@ async fn calls_are_what_requests_would_be() {
 #[tokio::test]
 async fn a_call_that_comes_again_is_worked_on_once() {
     let redis = RedisServer::start().await;
-    let served = Served::by(&redis.url()).await;
+    let served = BrokerServer::by(&redis.url()).await;
     let (_, key) = served.key(Role::Worker).await;
     let raw = served.raw(&redis.url(), &key).await;
     let name = fresh_name();
@@ -64,7 +64,7 @@ async fn a_call_that_comes_again_is_worked_on_once() {
 #[tokio::test]
 async fn what_is_old_or_not_a_workers_is_not_believed() {
     let redis = RedisServer::start().await;
-    let (served, elsewhere) = (Served::by(&redis.url()).await, Served::by(&redis.url()).await);
+    let (served, elsewhere) = (BrokerServer::by(&redis.url()).await, BrokerServer::by(&redis.url()).await);
     let (_, key) = served.key(Role::Worker).await;
     let raw = served.raw(&redis.url(), &key).await;
     let (_, other_key) = elsewhere.key(Role::Worker).await;
@@ -110,7 +110,7 @@ async fn what_is_old_or_not_a_workers_is_not_believed() {
 #[tokio::test]
 async fn an_answer_that_is_too_long_is_asked_for_by_a_request() {
     let redis = RedisServer::start().await;
-    let served = Served::by(&redis.url()).await;
+    let served = BrokerServer::by(&redis.url()).await;
     let (_, key) = served.key(Role::Worker).await;
     let raw = served.raw(&redis.url(), &key).await;
     let session = raw.call("register", hello()).await.1["session"].clone();
@@ -140,11 +140,11 @@ async fn an_answer_that_is_too_long_is_asked_for_by_a_request() {
     served.server.end().await;
 }
 
-/// A server that took a call and died: another one answers it. Nobody writes the call again.
+/// A server that took a call and died: another one answers it. The worker does not write the call again.
 #[tokio::test]
 async fn what_a_dead_server_has_taken_is_taken_over() {
     let redis = RedisServer::start().await;
-    let served = Served::by(&redis.url()).await;
+    let served = BrokerServer::by(&redis.url()).await;
     let (_, key) = served.key(Role::Worker).await;
     let raw = served.raw(&redis.url(), &key).await;
     let name = fresh_name();

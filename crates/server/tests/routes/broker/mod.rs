@@ -4,7 +4,7 @@ mod flushed;
 mod handshake;
 mod hostile;
 mod messages;
-#[path = "../../../../broker/tests/fixture/redis_server.rs"]
+#[path = "../../../../broker/tests/harness/redis_server.rs"]
 mod redis_server;
 mod runs;
 
@@ -34,13 +34,13 @@ use crate::connections::{Listening, listen_with};
 const PATIENCE: Duration = Duration::from_mins(2);
 
 /// A server whose workers may use a broker.
-struct Served {
+struct BrokerServer {
     server: Listening,
     tenant: TenantId,
     secret: ServerSecret,
 }
 
-impl Served {
+impl BrokerServer {
     async fn by(broker: &str) -> Self {
         let mut made = None;
         let server = listen_with(|tenant| {
@@ -94,7 +94,7 @@ impl Served {
         line.unwrap_or_else(|| panic!("{name} is missing: {text}")).parse().unwrap()
     }
 
-    /// How many sessions workers have begun; the engine's own is nobody's.
+    /// How many sessions workers have begun; the engine's own has no tenant.
     async fn sessions(&self) -> usize {
         let rows = self.server.engine.store().sessions().await.unwrap();
         rows.iter().filter(|row| row.tenant.is_some()).count()

@@ -5,12 +5,12 @@ use std::time::Duration;
 use tokio::time::{sleep, timeout};
 
 use super::redis_server::RedisServer;
-use super::{Ledger, PATIENCE, Served, all_succeed};
+use super::{BrokerServer, Ledger, PATIENCE, all_succeed};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_worker_over_the_broker_runs_runs_and_leaves_in_good_order() {
     let redis = RedisServer::start().await;
-    let served = Served::by(&redis.url()).await;
+    let served = BrokerServer::by(&redis.url()).await;
     let ledger = Ledger::default();
     let working = served.works(&redis.url(), ledger.tasks()).await;
     all_succeed(&served.server.engine, served.tenant, 20).await;
@@ -32,7 +32,7 @@ async fn a_worker_over_the_broker_runs_runs_and_leaves_in_good_order() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_broker_that_dies_and_comes_back_costs_no_run() {
     let mut redis = RedisServer::start().await;
-    let served = Served::by(&redis.url()).await;
+    let served = BrokerServer::by(&redis.url()).await;
     let ledger = Ledger::default();
     let working = served.works(&redis.url(), ledger.tasks()).await;
     let runs = all_succeed(&served.server.engine, served.tenant, 60);

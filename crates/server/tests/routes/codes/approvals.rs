@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 
 use super::table;
-use crate::api::{Answer, Api, plan, task};
 use crate::approvals::{Person, card, gate};
+use crate::harness::{Api, ApiResponse, plan, task};
 
 async fn waiting(api: &Api) -> String {
     api.post("/runs", json!({ "plan": gate(1, json!([])) })).await.text("run_id")
@@ -14,22 +14,22 @@ async fn approver<'a>(api: &'a Api, name: &str) -> Person<'a> {
     Person::new(api, name, json!(["approver"]), json!([])).await
 }
 
-async fn vote(person: &Person<'_>, run: &str, vote: Value) -> Answer {
+async fn vote(person: &Person<'_>, run: &str, vote: Value) -> ApiResponse {
     person.post(&format!("/runs/{run}/approve"), vote).await
 }
 
-async fn by_a_key(api: &Api) -> Answer {
+async fn by_a_key(api: &Api) -> ApiResponse {
     let run = waiting(api).await;
     api.post(&format!("/runs/{run}/approve"), json!({ "approve": true })).await
 }
 
-async fn on_what_is_not_asked(api: &Api) -> Answer {
+async fn on_what_is_not_asked(api: &Api) -> ApiResponse {
     let ada = approver(api, "ada").await;
     let run = api.start(json!([task("a")])).await;
     vote(&ada, &run, json!({ "approve": true })).await
 }
 
-async fn without_a_digest(api: &Api) -> Answer {
+async fn without_a_digest(api: &Api) -> ApiResponse {
     let mut far = task("ship");
     far["blast_radius"] = json!("high");
     let ada = approver(api, "ada").await;
@@ -37,26 +37,26 @@ async fn without_a_digest(api: &Api) -> Answer {
     vote(&ada, &run, json!({ "approve": true })).await
 }
 
-async fn on_another_digest(api: &Api) -> Answer {
+async fn on_another_digest(api: &Api) -> ApiResponse {
     let ada = approver(api, "ada").await;
     let run = waiting(api).await;
     vote(&ada, &run, json!({ "approve": true, "digest": "0".repeat(64) })).await
 }
 
-async fn of_the_starter(api: &Api) -> Answer {
+async fn of_the_starter(api: &Api) -> ApiResponse {
     let ada = Person::new(api, "ada", json!(["operator", "approver"]), json!([])).await;
     let run = ada.post("/runs", json!({ "plan": gate(1, json!([])) })).await.text("run_id");
     vote(&ada, &run, json!({ "approve": true })).await
 }
 
-async fn for_nobody(api: &Api) -> Answer {
+async fn for_nobody(api: &Api) -> ApiResponse {
     let ada = approver(api, "ada").await;
     approver(api, "bob").await;
     let run = waiting(api).await;
     vote(&ada, &run, json!({ "approve": true, "on_behalf_of": "bob" })).await
 }
 
-async fn lent_on(api: &Api) -> Answer {
+async fn lent_on(api: &Api) -> ApiResponse {
     let until = api.engine.now().0 + 86_400_000;
     let (ann, vic) = (approver(api, "ann").await, Person::new(api, "vic", json!(["viewer"]), json!([])).await);
     approver(api, "bob").await;
@@ -64,7 +64,7 @@ async fn lent_on(api: &Api) -> Answer {
     vic.post("/delegations", json!({ "delegate": "bob", "until": until, "reason": "away too" })).await
 }
 
-async fn past_a_gate(api: &Api) -> Answer {
+async fn past_a_gate(api: &Api) -> ApiResponse {
     let step = json!({ "key": "ok", "kind": "approval", "on_reject": "pause" });
     let ada = approver(api, "ada").await;
     let run = api.post("/runs", json!({ "plan": plan(json!([step])) })).await.text("run_id");
@@ -73,7 +73,7 @@ async fn past_a_gate(api: &Api) -> Answer {
     api.post(&format!("/runs/{run}/skip"), json!({ "reason": "in a hurry" })).await
 }
 
-async fn alone(api: &Api) -> Answer {
+async fn alone(api: &Api) -> ApiResponse {
     for name in ["ada", "bob"] {
         Person::new(api, name, json!(["admin"]), json!([])).await;
     }
@@ -82,14 +82,14 @@ async fn alone(api: &Api) -> Answer {
     Person::signed_in(api, "ada").await.post("/keys", json!({ "name": "k", "roles": ["admin"] })).await
 }
 
-async fn before_anybody_agreed(api: &Api) -> Answer {
+async fn before_anybody_agreed(api: &Api) -> ApiResponse {
     let refused = alone(api).await.text("detail");
     let change: String = refused[refused.find("chg_").unwrap()..].chars().take_while(|c| *c != '`').collect();
     let ada = Person::signed_in(api, "ada").await.carrying(&change);
     ada.post("/keys", json!({ "name": "k", "roles": ["admin"] })).await
 }
 
-async fn after_a_long_time(api: &Api) -> Answer {
+async fn after_a_long_time(api: &Api) -> ApiResponse {
     let ada = approver(api, "ada").await;
     let run = api.post("/runs", json!({ "plan": gate(2, json!([])) })).await.text("run_id");
     let digest = card(api, &run).await["digest"].clone();

@@ -17,10 +17,10 @@ use std::path::Path;
 
 use futures::future::LocalBoxFuture;
 
-use crate::api::{Answer, Api};
+use crate::harness::{Api, ApiResponse};
 
 /// Brings a code about, with two tenants of its own.
-type Trigger = for<'a> fn(&'a Api) -> LocalBoxFuture<'a, Seen>;
+type Trigger = for<'a> fn(&'a Api) -> LocalBoxFuture<'a, CodeSource>;
 
 struct Entry {
     code: &'static str,
@@ -29,27 +29,27 @@ struct Entry {
 
 /// Where a code was seen.
 #[derive(Debug)]
-enum Seen {
+enum CodeSource {
     /// In a refusal, with its status.
     Refused { status: u16, code: String },
     /// In an answer that is no refusal.
-    Told(String),
+    InAnswer(String),
     /// In a step's error; `again` where the step is tried again.
     Step { code: String, again: bool },
     /// In the engine's refusal: no server comes up in a way that lets a request meet it.
     Engine(String),
 }
 
-impl From<Answer> for Seen {
-    fn from(answer: Answer) -> Self {
+impl From<ApiResponse> for CodeSource {
+    fn from(answer: ApiResponse) -> Self {
         let (status, code) = answer.problem();
         Self::Refused { status, code: code.to_owned() }
     }
 }
 
-impl Seen {
+impl CodeSource {
     /// A page for people, which shows the code in a paragraph of its own.
-    fn on_page(answer: &Answer) -> Self {
+    fn on_page(answer: &ApiResponse) -> Self {
         let page = answer.body.as_str().unwrap_or_default();
         let (_, rest) = page.split_once("<p class=\"hint\">").unwrap_or_else(|| panic!("no code in {}", answer.body));
         Self::Refused { status: answer.status.as_u16(), code: rest.split('<').next().unwrap_or_default().to_owned() }
@@ -68,7 +68,7 @@ macro_rules! table {
     ($name:ident: $($code:literal => |$api:pat_param| $seen:expr),+ $(,)?) => {
         pub(super) const $name: &[super::Entry] = &[$(super::Entry {
             code: $code,
-            trigger: |$api| Box::pin(async move { super::Seen::from($seen) }),
+            trigger: |$api| Box::pin(async move { super::CodeSource::from($seen) }),
         }),+];
     };
 }
@@ -109,13 +109,13 @@ impl Page {
         page
     }
 
-    fn check(&self, entry: &Entry, seen: &Seen) {
+    fn check(&self, entry: &Entry, seen: &CodeSource) {
         let (code, beside, row) = match seen {
-            Seen::Refused { status, code } => (code, status.to_string(), self.requests.get(entry.code)),
-            Seen::Told(code) => (code, "–".to_owned(), self.requests.get(entry.code)),
-            Seen::Step { code, again: true } => (code, "yes".to_owned(), self.steps.get(entry.code)),
-            Seen::Step { code, again: false } => (code, "no".to_owned(), self.steps.get(entry.code)),
-            Seen::Engine(code) => {
+            CodeSource::Refused { status, code } => (code, status.to_string(), self.requests.get(entry.code)),
+            CodeSource::InAnswer(code) => (code, "–".to_owned(), self.requests.get(entry.code)),
+            CodeSource::Step { code, again: true } => (code, "yes".to_owned(), self.steps.get(entry.code)),
+            CodeSource::Step { code, again: false } => (code, "no".to_owned(), self.steps.get(entry.code)),
+            CodeSource::Engine(code) => {
                 assert_eq!(code, entry.code);
                 return;
             }

@@ -6,20 +6,20 @@ use interlock_outbound::{Outbound, OutboundOptions};
 use interlock_server::identity::oidc::{OidcOptions, Provider};
 use serde_json::{Value, json};
 
-use super::{Seen, table};
-use crate::api::{Answer, Api};
+use super::{CodeSource, table};
 use crate::approvals::Person;
+use crate::harness::{Api, ApiResponse};
 
 /// Asks without any credential.
-async fn stranger(api: &Api, path: &str, body: Value) -> Answer {
+async fn stranger(api: &Api, path: &str, body: Value) -> ApiResponse {
     let request = Request::post(format!("/api/v1{path}"))
         .header(header::HOST, "localhost")
         .header(header::CONTENT_TYPE, "application/json");
     api.ask(request.body(Body::from(body.to_string())).unwrap()).await
 }
 
-/// A write of somebody who is signed in, with these headers beside the cookie.
-async fn with_cookie(api: &Api, headers: impl FnOnce(&Person<'_>) -> Vec<(&'static str, String)>) -> Answer {
+/// A write of a person who is signed in, with these headers beside the cookie.
+async fn with_cookie(api: &Api, headers: impl FnOnce(&Person<'_>) -> Vec<(&'static str, String)>) -> ApiResponse {
     let ada = Person::new(api, "ada", json!(["operator"]), json!([])).await;
     let mut request = Request::post("/api/v1/signals")
         .header(header::HOST, "localhost")
@@ -31,7 +31,7 @@ async fn with_cookie(api: &Api, headers: impl FnOnce(&Person<'_>) -> Vec<(&'stat
     api.ask(request.body(Body::from(json!({ "type": "go", "key": "k" }).to_string())).unwrap()).await
 }
 
-async fn guessing(api: &Api) -> Answer {
+async fn guessing(api: &Api) -> ApiResponse {
     Person::new(api, "ada", json!(["viewer"]), json!([])).await;
     let guess = json!({ "name": "ada", "password": "wrong password" });
     for _ in 0..5 {
@@ -40,18 +40,18 @@ async fn guessing(api: &Api) -> Answer {
     stranger(api, "/auth/login", guess).await
 }
 
-async fn link_that_never_was(api: &Api) -> Seen {
+async fn link_that_never_was(api: &Api) -> CodeSource {
     let request = Request::get("/setup?token=nonsense").header(header::HOST, "localhost");
-    Seen::on_page(&api.ask(request.body(Body::empty()).unwrap()).await)
+    CodeSource::on_page(&api.ask(request.body(Body::empty()).unwrap()).await)
 }
 
-async fn slack_link_that_never_was(api: &Api) -> Seen {
+async fn slack_link_that_never_was(api: &Api) -> CodeSource {
     let ada = Person::new(api, "ada", json!(["viewer"]), json!([])).await;
     let request = Request::get("/slack/link?token=nonsense").header(header::HOST, "localhost");
-    Seen::on_page(&api.ask(request.header(header::COOKIE, &ada.cookie).body(Body::empty()).unwrap()).await)
+    CodeSource::on_page(&api.ask(request.header(header::COOKIE, &ada.cookie).body(Body::empty()).unwrap()).await)
 }
 
-/// A server with an identity provider at an address where nobody answers.
+/// A server with an identity provider at an address that does not answer.
 fn with_provider(api: &Api) -> Api {
     let open = OutboundOptions { open: vec!["127.0.0.1".parse().unwrap()], ..OutboundOptions::default() };
     let oidc = OidcOptions::new("http://127.0.0.1:1".to_owned(), "interlock", api.tenant);
@@ -59,9 +59,9 @@ fn with_provider(api: &Api) -> Api {
     api.with_options(|options| options.oidc = Some(provider))
 }
 
-async fn at_the_provider(api: &Api, path: &str) -> Seen {
+async fn at_the_provider(api: &Api, path: &str) -> CodeSource {
     let request = Request::get(path).header(header::HOST, "localhost").body(Body::empty());
-    Seen::on_page(&with_provider(api).ask(request.unwrap()).await)
+    CodeSource::on_page(&with_provider(api).ask(request.unwrap()).await)
 }
 
 table! { TABLE:

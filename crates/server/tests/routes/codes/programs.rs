@@ -11,14 +11,14 @@ use tokio_util::sync::CancellationToken;
 
 use super::steps::{one_step, worked};
 use super::transport::{Line, Routed};
-use super::{Seen, table};
-use crate::api::Api;
+use super::{CodeSource, table};
+use crate::harness::Api;
 
 fn shell(script: &str) -> ExecTask {
     ExecTask::new("/bin/sh").argument("-c").argument(script)
 }
 
-async fn program(api: &Api, program: ExecTask) -> Seen {
+async fn program(api: &Api, program: ExecTask) -> CodeSource {
     worked(api, one_step(|_| ()), Tasks::new().add("t", program), Line::default()).await
 }
 
@@ -28,7 +28,7 @@ fn path(name: &str) -> PathBuf {
 }
 
 /// A program that is being written cannot be run at that moment.
-async fn in_writing(api: &Api) -> Seen {
+async fn in_writing(api: &Api) -> CodeSource {
     let path = path("in-writing");
     let mut file = std::fs::OpenOptions::new();
     let file = file.create(true).write(true).truncate(true).mode(0o700).open(&path).unwrap();
@@ -39,7 +39,7 @@ async fn in_writing(api: &Api) -> Seen {
 }
 
 /// Something that the program started, and that has left its group, keeps its output open.
-async fn held_open(api: &Api) -> Seen {
+async fn held_open(api: &Api) -> CodeSource {
     let note = path("held-open");
     let path = note.display();
     let script = format!("setsid sh -c 'echo $$ > {path}; sleep 3' & while [ ! -s {path} ]; do :; done; echo 1");
@@ -63,7 +63,7 @@ impl Task for Around {
 }
 
 /// The worker is told to stop and does not wait for the program, which says goodbye. The step is given back.
-async fn stopped(api: &Api) -> Seen {
+async fn stopped(api: &Api) -> CodeSource {
     let (note, heard) = (path("stopped"), Arc::default());
     let script = format!("trap 'exit 0' TERM; echo $$ > '{}'; sleep 3600 & wait", note.display());
     let tasks = Tasks::new().add("t", Around(shell(&script), Arc::clone(&heard)));
@@ -79,7 +79,7 @@ async fn stopped(api: &Api) -> Seen {
     std::fs::remove_file(&note).unwrap();
     let steps = api.get(&format!("/runs/{run}/steps")).await.ok();
     let code = heard.lock().unwrap().clone().expect("the task has heard");
-    Seen::Step { code, again: steps["steps"][0]["state"] == "ready" }
+    CodeSource::Step { code, again: steps["steps"][0]["state"] == "ready" }
 }
 
 table! { TABLE:

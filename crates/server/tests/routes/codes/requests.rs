@@ -7,7 +7,7 @@ use interlock_server::identity::NewKey;
 use serde_json::{Value, json};
 
 use super::table;
-use crate::api::{Answer, Api, plan, task};
+use crate::harness::{Api, ApiResponse, plan, task};
 use crate::policy::{BY_NAME, CONTRADICTS, put_in_force};
 
 async fn as_role(api: &Api, role: Role) -> Api {
@@ -22,7 +22,7 @@ fn source(name: &str) -> String {
     format!("name: {name}\nsteps:\n  - {{ id: a, task: a }}\n")
 }
 
-async fn put(api: &Api, path: &str, body: Value, header: Option<(&str, &str)>) -> Answer {
+async fn put(api: &Api, path: &str, body: Value, header: Option<(&str, &str)>) -> ApiResponse {
     let mut request = Request::put(format!("/api/v1{path}"))
         .header(header::HOST, "localhost")
         .header(header::AUTHORIZATION, format!("Bearer {}", api.key))
@@ -33,16 +33,16 @@ async fn put(api: &Api, path: &str, body: Value, header: Option<(&str, &str)>) -
     api.ask(request.body(Body::from(body.to_string())).unwrap()).await
 }
 
-async fn run_of_nobody(api: &Api) -> Answer {
+async fn run_of_nobody(api: &Api) -> ApiResponse {
     api.get("/runs/run_000000000000000000000000000000ff").await
 }
 
-async fn to_another_host(api: &Api) -> Answer {
+async fn to_another_host(api: &Api) -> ApiResponse {
     let request = Request::get("/api/v1/runs").header(header::HOST, "evil.example.org");
     api.ask(request.body(Body::empty()).unwrap()).await
 }
 
-async fn as_a_form(api: &Api) -> Answer {
+async fn as_a_form(api: &Api) -> ApiResponse {
     let request = Request::post("/api/v1/runs")
         .header(header::HOST, "localhost")
         .header(header::AUTHORIZATION, format!("Bearer {}", api.key))
@@ -50,7 +50,7 @@ async fn as_a_form(api: &Api) -> Answer {
     api.ask(request.body(Body::from("{}")).unwrap()).await
 }
 
-async fn too_often(api: &Api) -> Answer {
+async fn too_often(api: &Api) -> ApiResponse {
     let mut new = NewKey::new(api.tenant, "slow", [Role::Viewer].into_iter().collect());
     new.requests_per_min = Some(1);
     let slow = api.with_key(&api.new_key(new).await);
@@ -63,20 +63,20 @@ async fn too_often(api: &Api) -> Answer {
     panic!("nobody minds");
 }
 
-async fn plain_request_for_a_socket(api: &Api) -> Answer {
+async fn plain_request_for_a_socket(api: &Api) -> ApiResponse {
     let request = Request::get("/ws/feed")
         .header(header::HOST, "localhost")
         .header(header::AUTHORIZATION, format!("Bearer {}", api.key));
     api.ask(request.body(Body::empty()).unwrap()).await
 }
 
-async fn changed_policy(api: &Api) -> Answer {
+async fn changed_policy(api: &Api) -> ApiResponse {
     put_in_force(api, BY_NAME).await;
     api.send("PATCH", "/api/v1/policy", json!({ "active": 0, "revision": 1 })).await
 }
 
-/// A step on which nobody could decide, and cannot when it is asked about again.
-async fn undecided_retry(api: &Api) -> Answer {
+/// A step on which the policy could not decide, and cannot when it is asked about again.
+async fn undecided_retry(api: &Api) -> ApiResponse {
     put_in_force(api, CONTRADICTS).await;
     let steps = json!([{ "key": "a", "kind": "task", "handler": "contradicts" }]);
     let run = api.post("/runs", json!({ "plan": plan(steps) })).await.text("run_id");
@@ -84,34 +84,34 @@ async fn undecided_retry(api: &Api) -> Answer {
     api.post(&format!("/runs/{run}/retry"), json!({})).await
 }
 
-async fn disabled_workflow(api: &Api) -> Answer {
+async fn disabled_workflow(api: &Api) -> ApiResponse {
     apply(api, "resting").await;
     api.post("/workflows/resting/disable", json!({})).await.ok();
     api.post("/runs", json!({ "workflow": "resting" })).await
 }
 
-async fn changed_workflow(api: &Api) -> Answer {
+async fn changed_workflow(api: &Api) -> ApiResponse {
     apply(api, "w").await;
     put(api, "/workflows/w", json!({ "source": source("w") }), Some(("if-match", "\"99\""))).await
 }
 
-async fn revoked_key(api: &Api) -> Answer {
+async fn revoked_key(api: &Api) -> ApiResponse {
     let key = api.post("/keys", json!({ "name": "spare", "roles": ["viewer"] })).await.text("key");
     api.send("DELETE", &format!("/api/v1/keys/{key}"), json!({})).await.ok();
     api.post(&format!("/keys/{key}/rotate"), json!({})).await
 }
 
-async fn twice(api: &Api, path: &str, body: Value) -> Answer {
+async fn twice(api: &Api, path: &str, body: Value) -> ApiResponse {
     api.post(path, body.clone()).await.ok();
     api.post(path, body).await
 }
 
-async fn payload_of_another(api: &Api) -> Answer {
+async fn payload_of_another(api: &Api) -> ApiResponse {
     let run = api.start(json!([task("a")])).await;
     api.get(&format!("/runs/{run}/payloads/{}", "0".repeat(64))).await
 }
 
-async fn full_of_pending_runs(api: &Api) -> Answer {
+async fn full_of_pending_runs(api: &Api) -> ApiResponse {
     let mut tenant = api.engine.store().tenant(api.tenant).await.unwrap().unwrap();
     tenant.pending_runs_max = Some(1);
     api.engine.tenants().put(tenant).await.unwrap();

@@ -6,36 +6,36 @@ use interlock_engine::IdempotencyKey;
 use interlock_engine::commands::once::OnceRequest;
 use serde_json::{Value, json};
 
-use super::{Seen, table};
-use crate::api::{Answer, Api, completed, failed, plan, task};
+use super::{CodeSource, table};
+use crate::harness::{Api, ApiResponse, completed, failed, plan, task};
 use crate::set_up::{broken, canceled, pay, unsafe_effect, until};
 
-async fn direct(api: &Api, run: &str, verb: &str, body: Value) -> Answer {
+async fn direct(api: &Api, run: &str, verb: &str, body: Value) -> ApiResponse {
     api.post(&format!("/runs/{run}/{verb}"), body).await
 }
 
-async fn start(api: &Api, subject: &str, on_conflict: &str) -> Answer {
+async fn start(api: &Api, subject: &str, on_conflict: &str) -> ApiResponse {
     let plan = plan(json!([task("a")]));
     api.post("/runs", json!({ "plan": plan, "subject": subject, "on_conflict": on_conflict })).await
 }
 
-async fn resumed_while_it_runs(api: &Api) -> Answer {
+async fn resumed_while_it_runs(api: &Api) -> ApiResponse {
     let run = api.start(json!([task("a")])).await;
     direct(api, &run, "resume", json!({})).await
 }
 
-async fn back_to_what_was_not_reached(api: &Api) -> Answer {
+async fn back_to_what_was_not_reached(api: &Api) -> ApiResponse {
     let run = broken(api, "pause").await;
     direct(api, &run, "restart", json!({ "from": "c" })).await
 }
 
-async fn continued_twice(api: &Api) -> Answer {
+async fn continued_twice(api: &Api) -> ApiResponse {
     let run = canceled(api).await;
     direct(api, &run, "retry", json!({})).await.ok();
     direct(api, &run, "retry", json!({})).await
 }
 
-async fn without_its_checkpoint(api: &Api) -> Answer {
+async fn without_its_checkpoint(api: &Api) -> ApiResponse {
     let mut pay = pay();
     pay["resumable"] = json!(false);
     let run = api.start(json!([pay, task("b")])).await;
@@ -48,19 +48,19 @@ async fn without_its_checkpoint(api: &Api) -> Answer {
     direct(api, &run, "retry", json!({})).await
 }
 
-async fn busy_subject(api: &Api) -> Answer {
+async fn busy_subject(api: &Api) -> ApiResponse {
     start(api, "db", "reject").await.ok();
     start(api, "db", "reject").await
 }
 
-async fn long_queue(api: &Api) -> Answer {
+async fn long_queue(api: &Api) -> ApiResponse {
     for _ in 0..=SUBJECT_QUEUE_MAX {
         start(api, "db", "queue").await.ok();
     }
     start(api, "db", "queue").await
 }
 
-async fn under_one_key(api: &Api, first: Value, second: Value) -> Answer {
+async fn under_one_key(api: &Api, first: Value, second: Value) -> ApiResponse {
     let headers = [("idempotency-key", "same")];
     api.post_with("/runs", first, &headers).await.ok();
     api.post_with("/runs", second, &headers).await
@@ -70,7 +70,7 @@ fn a_start(subject: &str) -> Value {
     json!({ "plan": plan(json!([task("a")])), "subject": subject })
 }
 
-async fn key_of_last_week(api: &Api) -> Answer {
+async fn key_of_last_week(api: &Api) -> ApiResponse {
     let headers = [("idempotency-key", "same")];
     api.post_with("/runs", a_start("a"), &headers).await.ok();
     // A day is long for an engine that looks at its clock many times a second: it is set forward instead.
@@ -78,7 +78,7 @@ async fn key_of_last_week(api: &Api) -> Answer {
     api.post_with("/runs", a_start("a"), &headers).await
 }
 
-async fn key_under_way(api: &Api) -> Answer {
+async fn key_under_way(api: &Api) -> ApiResponse {
     let made = api.post("/keys", json!({ "name": "asking", "roles": ["admin"] })).await.ok();
     let asking = api.with_key(made["text"].as_str().unwrap());
     let body = json!({ "name": "new", "roles": ["viewer"] });
@@ -94,7 +94,7 @@ async fn key_under_way(api: &Api) -> Answer {
 }
 
 /// A job whose count is wrong, as often as its key lets it be tried.
-async fn wrong_count(api: &Api, times: usize) -> Answer {
+async fn wrong_count(api: &Api, times: usize) -> ApiResponse {
     let body = json!({ "action": "cancel", "filter": { "subject": "x" }, "expected_count": 9, "reason": "r" });
     for _ in 1..times {
         api.post_with("/bulk", body.clone(), &[("idempotency-key", "k")]).await;
@@ -103,7 +103,7 @@ async fn wrong_count(api: &Api, times: usize) -> Answer {
 }
 
 /// The step's time is up and its worker is well: until its lease has ended, the effect may yet be sent.
-async fn denied_too_early(api: &Api) -> Answer {
+async fn denied_too_early(api: &Api) -> ApiResponse {
     let mut step = pay();
     step["timeout"] = json!(1_000);
     let run = api.start(json!([step])).await;
@@ -115,21 +115,21 @@ async fn denied_too_early(api: &Api) -> Answer {
     api.post(&path, json!({ "outcome": "did_not_happen", "reason": "not at the bank" })).await
 }
 
-async fn worker_not_heard_of(api: &Api) -> Seen {
+async fn worker_not_heard_of(api: &Api) -> CodeSource {
     let run = api.start(json!([task("a")])).await;
     let session = api.register().await;
     api.poll(&session).await;
     api.engine.clock().adjust(6 * 60_000);
     let why = api.get(&format!("/runs/{run}/why")).await.ok();
-    Seen::Told(why["because"][0]["code"].as_str().unwrap_or_else(|| panic!("{why}")).to_owned())
+    CodeSource::InAnswer(why["because"][0]["code"].as_str().unwrap_or_else(|| panic!("{why}")).to_owned())
 }
 
-async fn evidence_too_early(api: &Api) -> Answer {
+async fn evidence_too_early(api: &Api) -> ApiResponse {
     let run = api.start(json!([task("a")])).await;
     api.get(&format!("/runs/{run}/evidence")).await
 }
 
-async fn unknown_bundle(api: &Api) -> Answer {
+async fn unknown_bundle(api: &Api) -> ApiResponse {
     let run = canceled(api).await;
     loop {
         let answer = api.get(&format!("/runs/{run}/evidence?number=9")).await;

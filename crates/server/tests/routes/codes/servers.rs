@@ -21,9 +21,9 @@ use interlock_store::{CommitFault, Faults, NoFaults, forget_memory};
 use serde_json::json;
 use tokio::io::AsyncWriteExt as _;
 
-use super::{Seen, table};
-use crate::api::{Answer, Api, engine, engine_of, engine_on, engine_under, engine_without_calls, plan, task};
+use super::{CodeSource, table};
 use crate::connections::{listen, rest};
+use crate::harness::{Api, ApiResponse, engine, engine_of, engine_on, engine_under, engine_without_calls, plan, task};
 
 /// A server that is stopped, and the same one started again on its database.
 struct Restarted {
@@ -46,7 +46,7 @@ impl Restarted {
 }
 
 /// Asks for a payload whose object was spoilt while the server was away.
-async fn payload(spoil: fn(&Path)) -> Answer {
+async fn payload(spoil: fn(&Path)) -> ApiResponse {
     static FOLDERS: AtomicU32 = AtomicU32::new(0);
     let number = FOLDERS.fetch_add(1, Ordering::Relaxed);
     let folder = std::env::temp_dir().join(format!("interlock-codes-{}-{number}", std::process::id()));
@@ -104,7 +104,7 @@ impl Faults for Rival {
     }
 }
 
-async fn against_a_rival() -> Answer {
+async fn against_a_rival() -> ApiResponse {
     let rival = Arc::new(Rival::default());
     let (engine, tenants, database) = engine_under(rival.clone(), Objects::memory()).await;
     let api = Api::of(engine, tenants, database.clone()).await;
@@ -129,13 +129,13 @@ impl Faults for Away {
     }
 }
 
-async fn without_its_store(fault: CommitFault) -> Answer {
+async fn without_its_store(fault: CommitFault) -> ApiResponse {
     let away = Arc::new(Away(AtomicBool::new(false), fault));
     let (engine, tenants, database) = engine_under(away.clone(), Objects::memory()).await;
     let api = Api::of(engine, tenants, database).await;
     away.0.store(true, Ordering::Relaxed);
     let start = json!({ "plan": plan(json!([task("a")])) });
-    // Whoever comes first waits; whoever comes when it has lasted is told at once.
+    // The first request waits; one that comes when the outage has lasted is refused at once.
     let waiting = api.post("/runs", start.clone());
     let _ = tokio::time::timeout(Duration::from_secs(30), waiting).await;
     let answer = api.post("/runs", start).await;
@@ -144,7 +144,7 @@ async fn without_its_store(fault: CommitFault) -> Answer {
     answer
 }
 
-async fn without_its_secret() -> Answer {
+async fn without_its_secret() -> ApiResponse {
     let (engine, tenants, database) = engine().await;
     let api = Api::of(engine, tenants, database.clone()).await;
     let made = api.post("/webhooks", json!({ "name": "a", "source": "standard" })).await.text("path");
@@ -157,7 +157,7 @@ async fn without_its_secret() -> Answer {
     answer
 }
 
-async fn without_calls_to_the_outside() -> Seen {
+async fn without_calls_to_the_outside() -> CodeSource {
     let database = "codes-without-calls";
     let (engine, [tenant, _]) = engine_without_calls(database).await;
     let new =
@@ -166,10 +166,10 @@ async fn without_calls_to_the_outside() -> Seen {
     engine.stop().await;
     engine.store().clone().close().await;
     forget_memory(database);
-    Seen::Engine(code)
+    CodeSource::Engine(code)
 }
 
-async fn full_of_streams(api: &Api) -> Answer {
+async fn full_of_streams(api: &Api) -> ApiResponse {
     let api = api.with_options(|options| options.live_streams_per_tenant_max = 1);
     let stream = || {
         let request = Request::get("/api/v1/events/stream")
@@ -181,19 +181,19 @@ async fn full_of_streams(api: &Api) -> Answer {
     api.ask(stream()).await
 }
 
-async fn stopped(api: &Api) -> Answer {
+async fn stopped(api: &Api) -> ApiResponse {
     api.engine.stop().await;
     api.engine.store().clone().close().await;
     api.post("/runs", json!({ "plan": plan(json!([task("a")])) })).await
 }
 
-async fn told_to_stop(api: &Api) -> Answer {
+async fn told_to_stop(api: &Api) -> ApiResponse {
     api.stop.cancel();
     let request = Request::get("/readyz").header(header::HOST, "localhost");
     api.ask(request.body(Body::empty()).unwrap()).await
 }
 
-async fn without_a_key_to_sign_with() -> Answer {
+async fn without_a_key_to_sign_with() -> ApiResponse {
     let (engine, tenants, database) = engine().await;
     let api = Api::of(engine, tenants, database.clone()).await;
     let stopped = Restarted::stop(api, &database).await;
@@ -205,7 +205,7 @@ async fn without_a_key_to_sign_with() -> Answer {
 }
 
 /// A server whose loops do not run: what ends is not sealed.
-async fn evidence_before_the_seal() -> Answer {
+async fn evidence_before_the_seal() -> ApiResponse {
     let (engine, tenants, database) = engine().await;
     let api = Api::of(engine, tenants, database.clone()).await;
     let stopped = Restarted::stop(api, &database).await;
@@ -217,7 +217,7 @@ async fn evidence_before_the_seal() -> Answer {
     answer
 }
 
-async fn a_log_that_somebody_has_spoilt() -> Answer {
+async fn a_log_that_somebody_has_spoilt() -> ApiResponse {
     let (engine, tenants, database) = engine().await;
     let api = Api::of(engine, tenants, database.clone()).await;
     api.start(json!([task("a")])).await;
@@ -259,40 +259,40 @@ fn sign_in(length: usize) -> String {
     )
 }
 
-async fn unfinished_body() -> Seen {
+async fn unfinished_body() -> CodeSource {
     let body_idle_timeout = Duration::from_millis(200);
     let server = listen(ConnectionOptions { body_idle_timeout, ..ConnectionOptions::default() }).await;
     let said = server.say(&sign_in(1_000)).await;
     server.end().await;
-    Seen::on_the_wire(&said)
+    CodeSource::on_the_wire(&said)
 }
 
-async fn one_connection_too_many() -> Seen {
+async fn one_connection_too_many() -> CodeSource {
     let server = listen(ConnectionOptions { per_address_max: 1, ..ConnectionOptions::default() }).await;
     let first = server.connect().await;
     let said = rest(&mut server.connect().await).await;
     drop(first);
     server.end().await;
-    Seen::on_the_wire(&said)
+    CodeSource::on_the_wire(&said)
 }
 
-async fn too_much_unfinished() -> Seen {
+async fn too_much_unfinished() -> CodeSource {
     let server = listen(ConnectionOptions { unfinished_bytes_max: 10_000, ..ConnectionOptions::default() }).await;
     let mut stream = server.connect().await;
     stream.write_all(format!("{}{}", sign_in(12_000), " ".repeat(11_999)).as_bytes()).await.unwrap();
     let said = rest(&mut stream).await;
     server.end().await;
-    Seen::on_the_wire(&said)
+    CodeSource::on_the_wire(&said)
 }
 
-async fn refused_worker(which: usize) -> Seen {
+async fn refused_worker(which: usize) -> CodeSource {
     let (status, code) = crate::enrolment::refusals().await.into_iter().nth(which).unwrap();
-    Seen::Refused { status, code }
+    CodeSource::Refused { status, code }
 }
 
 table! { SOCKETS:
     "BODY_TIMEOUT" => |_| unfinished_body().await,
-    "TLS_REQUIRED" => |_| Seen::on_the_wire(&crate::tls::told_in_plain().await),
+    "TLS_REQUIRED" => |_| CodeSource::on_the_wire(&crate::tls::told_in_plain().await),
     "ENROLMENT_REFUSED" => |_| refused_worker(0).await,
     "BEYOND_CERTIFICATE" => |_| refused_worker(1).await,
     "CONNECTIONS_FULL" => |_| one_connection_too_many().await,

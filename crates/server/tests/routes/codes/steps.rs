@@ -11,20 +11,20 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::transport::{Line, Routed};
-use super::{Seen, table};
-use crate::api::{Api, plan, task};
+use super::{CodeSource, table};
 use crate::approvals::{Person, card};
+use crate::harness::{Api, plan, task};
 use crate::policy::{BY_NAME, CONTRADICTS, put_in_force};
 use crate::set_up::{in_doubt, until};
 
 /// What the step's error says once it has one, and whether the step is tried again.
-async fn error_of(api: &Api, run: &str) -> Seen {
+async fn error_of(api: &Api, run: &str) -> CodeSource {
     for _ in 0..10_000 {
         let steps = api.get(&format!("/runs/{run}/steps")).await.ok();
         let step = &steps["steps"][0];
         if let Some(code) = step["error"]["code"].as_str() {
             let again = matches!(step["state"].as_str(), Some("ready" | "running"));
-            return Seen::Step { code: code.to_owned(), again };
+            return CodeSource::Step { code: code.to_owned(), again };
         }
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
@@ -32,7 +32,7 @@ async fn error_of(api: &Api, run: &str) -> Seen {
 }
 
 /// The error of a step that a worker carries out.
-pub async fn worked(api: &Api, start: Value, tasks: Tasks, line: Line) -> Seen {
+pub async fn worked(api: &Api, start: Value, tasks: Tasks, line: Line) -> CodeSource {
     let run = api.post("/runs", start).await.text("run_id");
     let stop = CancellationToken::new();
     let worker = Worker::new(Routed::new(api, line), tasks, WorkerOptions::default());
@@ -51,7 +51,7 @@ pub fn one_step(change: impl FnOnce(&mut Value)) -> Value {
 }
 
 /// The error of a task that is this closure.
-async fn fails<F, Fut, Output>(api: &Api, run: F) -> Seen
+async fn fails<F, Fut, Output>(api: &Api, run: F) -> CodeSource
 where
     F: Fn(TaskContext) -> Fut + Send + Sync + 'static,
     Fut: Future<Output = Result<Output, TaskError>> + Send + 'static,
@@ -68,7 +68,7 @@ fn not_json() -> NotJson {
     HashMap::from([((1, 2), 3)])
 }
 
-async fn hangs(api: &Api) -> Seen {
+async fn hangs(api: &Api) -> CodeSource {
     let tasks = Tasks::new().task("t", |_, _: Value| async {
         std::future::pending::<()>().await;
         Ok(())
@@ -76,14 +76,14 @@ async fn hangs(api: &Api) -> Seen {
     worked(api, one_step(|step| step["timeout"] = json!(1_000)), tasks, Line::default()).await
 }
 
-async fn misunderstands(api: &Api) -> Seen {
+async fn misunderstands(api: &Api) -> CodeSource {
     let tasks = Tasks::new().task("t", |_, number: u32| async move { Ok(number) });
     let mut start = one_step(|_| ());
     start["inputs"] = json!({ "text": "seven" });
     worked(api, start, tasks, Line::default()).await
 }
 
-async fn misunderstands_its_signal(api: &Api) -> Seen {
+async fn misunderstands_its_signal(api: &Api) -> CodeSource {
     let tasks = Tasks::new().task("t", |ctx, _: Value| async move {
         match ctx.signal::<u32>()? {
             Some(number) => Ok(Flow::Done(number)),
@@ -103,8 +103,8 @@ async fn misunderstands_its_signal(api: &Api) -> Seen {
     tokio::join!(worked(api, one_step(|_| ()), tasks, Line::default()), start).0
 }
 
-/// Nobody hears of the worker until little of its lease is left.
-async fn late(api: &Api) -> Seen {
+/// The worker's heartbeats are cut until little of its lease is left.
+async fn late(api: &Api) -> CodeSource {
     let line = Line::default();
     let plug = line.clone();
     let tasks = Tasks::new().task("t", move |ctx, _: Value| {
@@ -121,7 +121,7 @@ async fn late(api: &Api) -> Seen {
 }
 
 /// The task itself is told; its step is given back, as its worker was lost.
-async fn cut_off(api: &Api) -> Seen {
+async fn cut_off(api: &Api) -> CodeSource {
     let (line, heard) = (Line::default(), Arc::new(Mutex::new(None)));
     let (plug, note) = (line.clone(), Arc::clone(&heard));
     let tasks = Tasks::new().task("t", move |ctx, _: Value| {
@@ -134,12 +134,12 @@ async fn cut_off(api: &Api) -> Seen {
             answer
         }
     });
-    let Seen::Step { again, .. } = worked(api, one_step(|_| ()), tasks, line).await else { panic!("no step") };
+    let CodeSource::Step { again, .. } = worked(api, one_step(|_| ()), tasks, line).await else { panic!("no step") };
     let code = heard.lock().unwrap().clone().expect("the task has heard");
-    Seen::Step { code, again }
+    CodeSource::Step { code, again }
 }
 
-async fn performs_both_at_once(api: &Api) -> Seen {
+async fn performs_both_at_once(api: &Api) -> CodeSource {
     fails(api, |ctx| async move {
         let slow = |_| async {
             tokio::task::yield_now().await;
@@ -152,7 +152,7 @@ async fn performs_both_at_once(api: &Api) -> Seen {
     .await
 }
 
-async fn performs_without_end(api: &Api) -> Seen {
+async fn performs_without_end(api: &Api) -> CodeSource {
     fails(api, |ctx| async move {
         loop {
             ctx.effect("x", EffectClass::Read, &(), |_| async { Ok(()) }).await?;
@@ -164,7 +164,7 @@ async fn performs_without_end(api: &Api) -> Seen {
 }
 
 /// The task makes nothing of an effect that may have happened; the worker does.
-async fn careless(api: &Api) -> Seen {
+async fn careless(api: &Api) -> CodeSource {
     let tasks = Tasks::new().task("t", |ctx, _: Value| async move {
         let silent = |_| async { Err::<u32, _>(std::io::Error::other("reset").into()) };
         let _ = ctx.effect("x", EffectClass::Unsafe, &(), silent).await;
@@ -174,11 +174,11 @@ async fn careless(api: &Api) -> Seen {
 }
 
 /// The error of a step that an engine alone works on.
-async fn unworked(api: &Api, step: Value) -> Seen {
+async fn unworked(api: &Api, step: Value) -> CodeSource {
     error_of(api, &api.start(json!([step])).await).await
 }
 
-async fn of_another_workers_task(api: &Api) -> Seen {
+async fn of_another_workers_task(api: &Api) -> CodeSource {
     let run = api.start(json!([task("a")])).await;
     let session = api.register().await;
     let assignment = api.poll(&session).await;
@@ -186,14 +186,14 @@ async fn of_another_workers_task(api: &Api) -> Seen {
     error_of(api, &run).await
 }
 
-async fn lost(api: &Api) -> Seen {
+async fn lost(api: &Api) -> CodeSource {
     let run = api.start(json!([task("a")])).await;
     let session = api.register().await;
     api.poll(&session).await;
     error_of(api, &run).await
 }
 
-async fn overspent(api: &Api) -> Seen {
+async fn overspent(api: &Api) -> CodeSource {
     let source = "name: broke\nlimits: { spend: 0 }\nsteps: [{ id: a, task: t }]\n";
     api.post("/workflows", json!({ "source": source })).await.ok();
     let run = api.post("/runs", json!({ "workflow": "broke" })).await.text("run_id");
@@ -208,12 +208,12 @@ async fn shares_a_directory(api: &Api) -> String {
     api.post("/runs", json!({ "workflow": "shares" })).await.text("run_id")
 }
 
-async fn unassigned(api: &Api) -> Seen {
+async fn unassigned(api: &Api) -> CodeSource {
     let run = shares_a_directory(api).await;
     error_of(api, &run).await
 }
 
-async fn refused_by_its_only_worker(api: &Api) -> Seen {
+async fn refused_by_its_only_worker(api: &Api) -> CodeSource {
     let run = shares_a_directory(api).await;
     let capabilities = json!(["effects", "workdir", "command:dev-flex"]);
     let hello = json!({ "worker": "w", "queues": ["default"], "slots": 1, "capabilities": capabilities });
@@ -227,7 +227,7 @@ async fn refused_by_its_only_worker(api: &Api) -> Seen {
     error_of(api, &run).await
 }
 
-async fn unrendered(api: &Api) -> Seen {
+async fn unrendered(api: &Api) -> CodeSource {
     let source =
         "name: unrendered\ninputs: { n: { type: integer } }\nsteps:\n  - id: a\n    transform: ${{ 1 / inputs.n }}\n";
     api.post("/workflows", json!({ "source": source })).await.ok();
@@ -235,7 +235,7 @@ async fn unrendered(api: &Api) -> Seen {
     error_of(api, &run).await
 }
 
-async fn rejected(api: &Api) -> Seen {
+async fn rejected(api: &Api) -> CodeSource {
     let ada = Person::new(api, "ada", json!(["approver"]), json!([])).await;
     let run = api.start(json!([{ "key": "gate", "kind": "approval" }])).await;
     let digest = card(api, &run).await["digest"].clone();
@@ -243,14 +243,14 @@ async fn rejected(api: &Api) -> Seen {
     error_of(api, &run).await
 }
 
-async fn past_its_deadline(api: &Api) -> Seen {
+async fn past_its_deadline(api: &Api) -> CodeSource {
     let mut start = one_step(|_| ());
     start["plan"]["timeout"] = json!(1_000);
     let run = api.post("/runs", start).await.text("run_id");
     error_of(api, &run).await
 }
 
-async fn resolved_as_failed(api: &Api) -> Seen {
+async fn resolved_as_failed(api: &Api) -> CodeSource {
     let run = in_doubt(api).await;
     until(api, &run, "paused").await;
     tokio::time::sleep(Duration::from_secs(61)).await;
@@ -259,7 +259,7 @@ async fn resolved_as_failed(api: &Api) -> Seen {
     error_of(api, &run).await
 }
 
-async fn released(api: &Api) -> Seen {
+async fn released(api: &Api) -> CodeSource {
     let run = in_doubt(api).await;
     error_of(api, &run).await
 }

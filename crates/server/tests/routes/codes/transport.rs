@@ -12,7 +12,7 @@ use interlock_protocol::transport::{Transport, TransportError};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::api::Api;
+use crate::harness::Api;
 
 /// Calls of a worker, answered by the router.
 #[derive(Clone)]

@@ -2,30 +2,30 @@
 
 use serde_json::{Value, json};
 
-use super::{Seen, table};
-use crate::api::{Answer, Api, task};
+use super::{CodeSource, table};
+use crate::harness::{Api, ApiResponse, task};
 use crate::schedules::apply;
 use crate::webhooks::{COUNT, broken_body, endpoint, github, pull_request, send};
 
-async fn name_twice(api: &Api) -> Answer {
+async fn name_twice(api: &Api) -> ApiResponse {
     apply(&api.engine, api.tenant, COUNT).await;
     let new = json!({ "name": "nightly", "workflow": "count", "cron": "0 3 * * *" });
     api.post("/schedules", new.clone()).await.ok();
     api.post("/schedules", new).await
 }
 
-async fn unsigned(api: &Api) -> Answer {
+async fn unsigned(api: &Api) -> ApiResponse {
     let path = endpoint(api, "github").await;
     send(api, &path, "{}", &[("x-github-delivery", "d-1"), ("x-github-event", "push")]).await
 }
 
-async fn unreadable(api: &Api) -> Answer {
+async fn unreadable(api: &Api) -> ApiResponse {
     let path = endpoint(api, "github").await;
     broken_body(api, &path).await
 }
 
 /// What stands in the way passes, but not before the third try.
-async fn given_up(api: &Api) -> Answer {
+async fn given_up(api: &Api) -> ApiResponse {
     apply(&api.engine, api.tenant, COUNT).await;
     let path = endpoint(api, "github").await;
     let mut tenant = api.engine.store().tenant(api.tenant).await.unwrap().unwrap();
@@ -40,15 +40,15 @@ async fn given_up(api: &Api) -> Answer {
 }
 
 /// A workflow whose trigger makes its inputs from a field that the event does not have.
-async fn unmade(api: &Api) -> Seen {
+async fn unmade(api: &Api) -> CodeSource {
     let source = "name: unmade\non: { signal: { type: disk.gone, inputs: { host: \"${{ event.payload.nothing.at.all }}\" } } }\ninputs: { host: { type: string, required: true } }\nsteps:\n  - id: a\n    transform: seen\n";
     apply(&api.engine, api.tenant, source).await;
     let sent = api.post("/signals", json!({ "type": "disk.gone", "key": "db-1", "payload": {} })).await.ok();
-    Seen::Told(text(&sent["skipped"][0]["code"]))
+    CodeSource::InAnswer(text(&sent["skipped"][0]["code"]))
 }
 
-/// Somebody else disables the tenant between the request's credential and its start.
-async fn disabled(api: &Api) -> Seen {
+/// The tenant is disabled between the check of a request's credential and its start.
+async fn disabled(api: &Api) -> CodeSource {
     let start = interlock_engine::StartWorkflow::new(
         api.other_tenant,
         "count".to_owned(),
@@ -58,7 +58,7 @@ async fn disabled(api: &Api) -> Seen {
     let mut tenant = api.engine.store().tenant(api.other_tenant).await.unwrap().unwrap();
     tenant.disabled_at = Some(api.engine.now());
     api.engine.tenants().put(tenant).await.unwrap();
-    Seen::Engine(api.engine.runs().start_workflow(start).await.unwrap_err().code().to_owned())
+    CodeSource::Engine(api.engine.runs().start_workflow(start).await.unwrap_err().code().to_owned())
 }
 
 fn text(value: &Value) -> String {

@@ -5,15 +5,15 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::table;
-use crate::api::{Answer, Api, completed, task};
+use crate::harness::{Api, ApiResponse, completed, task};
 use crate::set_up::{in_doubt, intent, pay, unsafe_effect, until};
 
-async fn of_no_session(api: &Api) -> Answer {
+async fn of_no_session(api: &Api) -> ApiResponse {
     api.post("/agent/nobody/complete-step", json!({})).await
 }
 
 /// A report whose assignment was changed by `change`.
-async fn report(api: &Api, change: fn(&mut Value)) -> Answer {
+async fn report(api: &Api, change: fn(&mut Value)) -> ApiResponse {
     api.start(json!([task("a")])).await;
     let session = api.register().await;
     let mut assignment = api.poll(&session).await;
@@ -21,7 +21,7 @@ async fn report(api: &Api, change: fn(&mut Value)) -> Answer {
     api.report(&session, &assignment, completed(json!(1))).await
 }
 
-async fn effect_of_a_canceled_run(api: &Api) -> Answer {
+async fn effect_of_a_canceled_run(api: &Api) -> ApiResponse {
     let run = api.start(json!([pay()])).await;
     let session = api.register().await;
     let assignment = api.poll(&session).await;
@@ -29,7 +29,7 @@ async fn effect_of_a_canceled_run(api: &Api) -> Answer {
     unsafe_effect(api, &session, &assignment).await
 }
 
-async fn one_write_too_many(api: &Api) -> Answer {
+async fn one_write_too_many(api: &Api) -> ApiResponse {
     let source = "name: careful\nlimits: { writes: 1 }\nsteps: [{ id: pay, task: t, effect: keyed }]\n";
     api.post("/workflows", json!({ "source": source })).await.ok();
     api.post("/runs", json!({ "workflow": "careful" })).await.ok();
@@ -41,7 +41,7 @@ async fn one_write_too_many(api: &Api) -> Answer {
 }
 
 /// A run that goes on where another left off shares its keys, and its doubts.
-async fn effect_in_doubt(api: &Api) -> Answer {
+async fn effect_in_doubt(api: &Api) -> ApiResponse {
     let run = in_doubt(api).await;
     until(api, &run, "paused").await;
     api.post(&format!("/runs/{run}/cancel"), json!({ "reason": "enough" })).await.ok();
@@ -52,7 +52,7 @@ async fn effect_in_doubt(api: &Api) -> Answer {
 }
 
 /// Two runs that are about to have the same effect.
-async fn effect_of_another_run(api: &Api) -> Answer {
+async fn effect_of_another_run(api: &Api) -> ApiResponse {
     let source = "name: told-once\nsteps:\n- id: say\n  uses: slack.post\n  with: { channel: C1, text: x }\n  \
                   idempotency: { dedupe: tenant, window: 1h }\n";
     api.post("/workflows", json!({ "source": source })).await.ok();
@@ -67,22 +67,22 @@ async fn effect_of_another_run(api: &Api) -> Answer {
     api.post(&path, intent(&second, 0, "unsafe")).await
 }
 
-async fn channel_that_is_switched_off(api: &Api) -> Answer {
+async fn channel_that_is_switched_off(api: &Api) -> ApiResponse {
     let tenant = api.get("/me").await.ok()["tenant"].as_str().unwrap().to_owned();
     api.send("PATCH", &format!("/api/v1/tenants/{tenant}"), json!({ "worker_channel.enabled": false })).await.ok();
     api.get("/agent/channel").await
 }
 
 /// A server whose broker is not there.
-async fn broker_out_of_reach(api: &Api, settings: Value) -> Answer {
+async fn broker_out_of_reach(api: &Api, settings: Value) -> ApiResponse {
     let api = api.with_options(|options| options.broker = Some("redis://127.0.0.1:9".parse().unwrap()));
     let tenant = api.get("/me").await.ok()["tenant"].as_str().unwrap().to_owned();
     api.send("PATCH", &format!("/api/v1/tenants/{tenant}"), settings).await.ok();
     api.post("/agent/broker", json!({})).await
 }
 
-/// A run that nobody was offered.
-async fn takes_what_was_not_offered(api: &Api) -> Answer {
+/// A run that was offered to no worker.
+async fn takes_what_was_not_offered(api: &Api) -> ApiResponse {
     let run = api.start(json!([task("a")])).await;
     let session = api.register().await;
     let assignment = api.poll(&session).await;
@@ -94,7 +94,7 @@ async fn takes_what_was_not_offered(api: &Api) -> Answer {
     api.post(&format!("/agent/{session}/assignments"), answer).await
 }
 
-async fn session_that_fell_silent(api: &Api) -> Answer {
+async fn session_that_fell_silent(api: &Api) -> ApiResponse {
     let session = api.register().await;
     tokio::time::sleep(Duration::from_mins(2)).await;
     api.post("/agent/poll", json!({ "session": session, "max": 1 })).await

@@ -1,20 +1,20 @@
-//! Headers: what another tenant has used or been given there means as little as what nobody has.
+//! Headers: a value that another tenant has used or been given means as little as one that no tenant has.
 
 use axum::body::Body;
 use axum::http::{Request, header};
 use interlock_core::tenant::identity::Permission;
-use interlock_server::matrix::{Line, MATRIX, Place};
+use interlock_server::matrix::{IdPosition, Line, MATRIX};
 use serde_json::json;
 
 use super::names::{everything, valid, without_news};
 use super::{Things, body, source};
-use crate::api::{Answer, Api};
 use crate::approvals::Person;
+use crate::harness::{Api, ApiResponse};
 
 const TRACE: &str = "00-11111111111111111111111111111111-2222222222222222-01";
 const OTHER_TRACE: &str = "00-33333333333333333333333333333333-4444444444444444-01";
 
-/// A header, what the other tenant has there, and what nobody has.
+/// A header, the other tenant's value for it, and a value that no tenant has.
 struct Position {
     name: &'static str,
     theirs: String,
@@ -34,10 +34,10 @@ impl Position {
 }
 
 /// The request of a line with the caller's own things everywhere, and one more header.
-async fn ask(api: &Api, line: &Line, own: &Things, header: Option<(&str, &str)>, fresh: &str) -> Answer {
+async fn ask(api: &Api, line: &Line, own: &Things, header: Option<(&str, &str)>, fresh: &str) -> ApiResponse {
     let mut path = line.path.to_owned();
     for (place, thing) in line.ids {
-        if let Place::Path(name) = place {
+        if let IdPosition::Path(name) = place {
             path = path.replace(&format!("{{{name}}}"), own.get(*thing));
         }
     }
@@ -67,7 +67,7 @@ async fn another_tenants_headers_change_nothing() {
     let other = api.with_key(&api.other_key);
     let own = Things::of(&api, api.tenant, "ours").await;
     let foreign = Things::of(&other, api.other_tenant, "theirs").await;
-    // Their workflow has come further than ours, so its tag is none of ours.
+    // The other tenant's workflow has more versions, so its tag is none of this tenant's.
     for step in ["b", "c", "d"] {
         let text = source(&foreign.workflow).replace("id: a", &format!("id: {step}"));
         other.post("/workflows", json!({ "source": text })).await.ok();
@@ -126,7 +126,7 @@ async fn another_tenants_headers_change_nothing() {
 async fn a_cookie_reaches_its_own_tenant_only() {
     let api = Api::new().await;
     let other = api.with_key(&api.other_key);
-    let run = api.start(json!([crate::api::task("a")])).await;
+    let run = api.start(json!([crate::harness::task("a")])).await;
     let ada = Person::new(&api, "ada", json!(["operator"]), json!([])).await;
     let eve = Person::in_tenant(&other, "two", "eve", json!(["operator"])).await;
     let before = everything(&api).await;

@@ -14,11 +14,11 @@ use interlock_core::ids::{OutboxId, TenantId};
 use interlock_core::json::Json;
 use interlock_core::tenant::identity::{Role, Roles};
 use interlock_server::identity::NewKey;
-use interlock_server::matrix::{Line, MATRIX, Place, Thing};
+use interlock_server::matrix::{IdPosition, Line, MATRIX, Thing};
 use interlock_store::{NewMessage, ReplayMessages};
 use serde_json::{Value, json};
 
-use crate::api::{Api, plan, task};
+use crate::harness::{Api, plan, task};
 
 /// One of each kind of thing, all of one tenant.
 #[derive(Debug, Clone)]
@@ -146,7 +146,7 @@ fn source(workflow: &str) -> String {
     format!("name: {workflow}\nsteps:\n  - {{ id: a, task: a }}\n")
 }
 
-/// The next id, which nobody has: it also sorts like its neighbour, for cursors.
+/// The next id, which does not exist: it also sorts like its neighbour, for cursors.
 pub fn neighbour(id: &str) -> String {
     let (rest, last) = id.split_at(id.len() - 1);
     let next = if last == "0" { "1" } else { "0" };
@@ -216,15 +216,15 @@ pub fn request(line: &Line, own: &Things, at: usize, id: &str, key: &str) -> Req
     for (number, (place, thing)) in line.ids.iter().enumerate() {
         let value = if number == at { id } else { own.get(*thing) };
         match place {
-            Place::Path(name) => path = path.replace(&format!("{{{name}}}"), value),
-            Place::Query(name) | Place::Cursor(name) if number == at => query.push(format!("{name}={value}")),
-            Place::Query(_) | Place::Cursor(_) | Place::Frame(_) => {}
-            Place::Body(pointer) => {
+            IdPosition::Path(name) => path = path.replace(&format!("{{{name}}}"), value),
+            IdPosition::Query(name) | IdPosition::Cursor(name) if number == at => query.push(format!("{name}={value}")),
+            IdPosition::Query(_) | IdPosition::Cursor(_) | IdPosition::Frame(_) => {}
+            IdPosition::Body(pointer) => {
                 let place = body.pointer_mut(pointer);
                 let place = place.unwrap_or_else(|| panic!("{}: the body has no {pointer}", line.path));
                 *place = json!(value);
             }
-            Place::Header(name) => {
+            IdPosition::Header(name) => {
                 headers.insert(*name, value.parse().unwrap());
             } // `frames` sends it.
         }
@@ -273,12 +273,12 @@ async fn another_tenants_ids_are_ids_that_do_not_exist() {
                 let unknown = told(&api, request(line, &own, at, &nowhere, &key), &nowhere).await;
                 let what = format!("{} {} as {role:?}, {place:?}", line.method, line.path);
                 assert_eq!(known, unknown, "{what}");
-                // An address is for whoever can sign, whatever key they have.
+                // An address is for senders that can sign, whatever key they have.
                 let is_address = matches!(thing, Thing::Address | Thing::SlackAddress);
                 assert_eq!(known.0 == StatusCode::UNAUTHORIZED, is_address, "{what}: {known:?}");
                 assert!(!known.0.is_server_error(), "{what}: {known:?}");
                 // What a PUT names may be made by it: there is no 404.
-                if role.is_none() && matches!(place, Place::Path(_)) && line.method != "PUT" && !is_address {
+                if role.is_none() && matches!(place, IdPosition::Path(_)) && line.method != "PUT" && !is_address {
                     // A socket's address says so before it says anything else; `live` asks with an upgrade.
                     assert!(matches!(known.0.as_u16(), 404 | 410 | 426), "{what}: {known:?}");
                 }
@@ -313,10 +313,11 @@ fn every_route_is_in_the_matrix_with_every_place_that_holds_an_id() {
             ids_in(schema, &document, String::new(), &mut places, 0);
             for place in places {
                 let listed = line.ids.iter().any(|(at, _)| match at {
-                    Place::Path(name) | Place::Query(name) | Place::Cursor(name) | Place::Header(name) => {
-                        *name == place
-                    }
-                    Place::Body(pointer) | Place::Frame(pointer) => *pointer == place,
+                    IdPosition::Path(name)
+                    | IdPosition::Query(name)
+                    | IdPosition::Cursor(name)
+                    | IdPosition::Header(name) => *name == place,
+                    IdPosition::Body(pointer) | IdPosition::Frame(pointer) => *pointer == place,
                 });
                 // A receipt is found by the run and the attempt that the same body names.
                 assert!(listed || place == "/receipt", "{method} {path}: the id at `{place}` is not in the matrix");

@@ -1,4 +1,4 @@
-//! Names in bodies and queries: another tenant's name means as little as one that nobody has. Generated from the
+//! Names in bodies and queries: another tenant's name means as little as one that does not exist. Generated from the
 //! description of the API, so that a new field must say whether it names something.
 
 use std::collections::BTreeSet;
@@ -7,7 +7,7 @@ use interlock_core::json::Json;
 use serde_json::{Value, json};
 
 use super::{Things, body, resolve};
-use crate::api::{Answer, Api, plan, task};
+use crate::harness::{Api, ApiResponse, plan, task};
 
 /// What a text names. Each is something that the tenants have, under names that begin with their own mark.
 #[derive(Debug, Clone, Copy)]
@@ -101,7 +101,7 @@ const NAMES: &[(&str, &str, &str, Named)] = &[
     ("POST", "/workflows/plan", "/workflow", Named::Workflow),
 ];
 
-/// Fields that hold the caller's own words, or words of ours: nothing is looked up by them.
+/// Fields that hold the caller's own words, or words that the API defines: nothing is looked up by them.
 const OWN_WORDS: &[&str] = &[
     // Whom a worker has paid.
     "model",
@@ -120,7 +120,7 @@ const OWN_WORDS: &[&str] = &[
     "email",
     "message",
     "ticket_id",
-    // What is made, and named by whoever makes it, within what the same request names.
+    // What is made, and named by the caller who makes it, within what the same request names.
     "name",
     "token",
     "request",
@@ -152,7 +152,7 @@ const OWN_WORDS: &[&str] = &[
     "enterprise",
     "channel",
     "escalation_channel",
-    // Words of ours, or of a standard.
+    // Words that the API or a standard defines.
     "cron",
     "timezone",
     "environment_profile",
@@ -262,7 +262,7 @@ async fn possessions(api: &Api, mark: &str) {
         "labels": { "batch": Named::Label.of(mark) },
     });
     api.post("/runs", start).await.ok();
-    // Heard by nobody, and remembered by its source.
+    // No run waits for it, and it is remembered by its source.
     let signal = json!({ "type": "stop", "key": Named::Subject.of(mark), "source_id": Named::Source.of(mark) });
     api.post("/signals", signal).await.ok();
     let mut step = task("a");
@@ -273,11 +273,17 @@ async fn possessions(api: &Api, mark: &str) {
 }
 
 /// The request of a route, with `value` at one place of it and otherwise what the caller has.
-async fn ask(api: &Api, own: &Things, (method, path, place): (&str, &str, &str), value: &str, fresh: &str) -> Answer {
+async fn ask(
+    api: &Api,
+    own: &Things,
+    (method, path, place): (&str, &str, &str),
+    value: &str,
+    fresh: &str,
+) -> ApiResponse {
     let line = interlock_server::matrix::find(method, &format!("/api/v1{path}")).unwrap();
     let mut uri = format!("/api/v1{path}");
     for (place, thing) in line.ids {
-        if let interlock_server::matrix::Place::Path(name) = place {
+        if let interlock_server::matrix::IdPosition::Path(name) = place {
             uri = uri.replace(&format!("{{{name}}}"), own.get(*thing));
         }
     }
@@ -332,7 +338,7 @@ fn set(body: &mut Value, pointer: &str, value: &str) {
 }
 
 /// What can be told from an answer, without what is new each time: ids, secrets, digests, and the names themselves.
-pub fn without_news(answer: &Answer, names: [&str; 2]) -> (u16, String) {
+pub fn without_news(answer: &ApiResponse, names: [&str; 2]) -> (u16, String) {
     let mut text = answer.body.to_string();
     // A short one, such as an entity tag, may stand there for another reason.
     for name in names.into_iter().filter(|name| name.len() > 6) {
@@ -446,7 +452,7 @@ async fn a_message_reaches_nothing_of_another_tenant() {
     api.end().await;
 }
 
-/// Whether there is a tenant, or somebody in it, cannot be found out by signing in.
+/// Whether there is a tenant, or a person in it, cannot be found out by signing in.
 #[tokio::test]
 async fn a_stranger_learns_no_names_of_tenants_or_people() {
     let api = Api::new().await;

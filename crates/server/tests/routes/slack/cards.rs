@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::stand_in::Fault;
 use super::{APPROVE, REJECT, Slacked};
-use crate::api::plan;
+use crate::harness::plan;
 
 #[tokio::test]
 async fn a_card_shows_what_is_asked_and_is_locked_after_a_vote_elsewhere() {
@@ -79,7 +79,7 @@ async fn text_of_others_is_shown_and_never_obeyed() {
 async fn an_action_is_shown_whole() {
     let at = Slacked::new().await;
     let input = json!({ "sql": "DROP TABLE <users>", "amount": 7, "note": "a\u{200b}b" });
-    let mut step = crate::api::task("wipe");
+    let mut step = crate::harness::task("wipe");
     (step["rules"], step["effect"], step["with"]) = (json!({ "destructive": true }), json!("unsafe"), input);
     step["rollback"] = json!({ "handler": "restore" });
     let mut plan = plan(json!([step]));

@@ -1,4 +1,5 @@
-//! When nobody decides: a reminder, a second channel, a page. Each once, on whichever server, and none of them decides.
+//! When no approver decides: a reminder, a second channel, a page. Each once, on whichever server, and none of them
+//! decides.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -6,14 +7,14 @@ use std::time::Duration;
 use interlock_core::ids::{SlackId, TenantId};
 use interlock_core::time::Millis;
 use interlock_outbound::header::HeaderMap;
-use interlock_outbound::{Answer, Call, Exchange, Exchanged, Outbound, StatusCode};
+use interlock_outbound::{Call, Exchange, Exchanged, HttpResponse, Outbound, StatusCode};
 use interlock_store::{NoFaults, PutSlack, SlackRow, Tenant};
 use serde_json::json;
 
 use super::stand_in::{CHANNELS, Fault, StandIn};
 use super::{APPROVE, NoticeOptions, connection};
-use crate::api::{self, Api};
 use crate::approvals::{Person, yes};
+use crate::harness::{self, Api};
 
 /// The stand-in in place of the network, so that time can be skipped.
 struct InProcess(StandIn);
@@ -23,20 +24,20 @@ impl Exchange for InProcess {
         let (status, body) = self.0.answer(&call.method, &call.url.parse().unwrap(), &call.headers, &call.body);
         let status = StatusCode::from_u16(status).unwrap();
         let url = call.url.parse().unwrap();
-        let answer = Answer { status, headers: HeaderMap::new(), body: body.to_string().into_bytes(), url };
+        let answer = HttpResponse { status, headers: HeaderMap::new(), body: body.to_string().into_bytes(), url };
         Box::pin(std::future::ready(Ok(answer)))
     }
 }
 
 /// Two servers on one store, in time that is skipped.
-async fn servers(database: &str) -> (Api, api::Api, StandIn) {
+async fn servers(database: &str) -> (Api, harness::Api, StandIn) {
     let slack = StandIn::default();
     let equip = |options: &mut interlock_engine::EngineOptions| {
         options.outbound = Some(Outbound::over(Arc::new(InProcess(slack.clone()))));
         options.notices =
             NoticeOptions { public_url: Some("https://interlock.example.org".into()), ..NoticeOptions::default() };
     };
-    let first = api::engine_of(database, Arc::new(NoFaults), equip).await;
+    let first = harness::engine_of(database, Arc::new(NoFaults), equip).await;
     let tenants = [1, 2].map(|number| TenantId(uuid::Uuid::from_u128(number)));
     for (tenant, name) in tenants.into_iter().zip(["one", "two"]) {
         first.tenants().put(Tenant::new(tenant, name, first.now())).await.unwrap();
@@ -44,7 +45,7 @@ async fn servers(database: &str) -> (Api, api::Api, StandIn) {
     let row = connection(tenants[0], SlackId(first.fresh_id()), first.now());
     let row = SlackRow { rung_other: Millis::from_mins(1), ..row };
     first.store().write(PutSlack(row)).await.unwrap();
-    let second = api::engine_of(database, Arc::new(NoFaults), equip).await;
+    let second = harness::engine_of(database, Arc::new(NoFaults), equip).await;
     let api = Api::of(first, tenants, database.to_owned()).await;
     let beside = api.on(second);
     (api, beside, slack)
@@ -60,7 +61,9 @@ fn count(slack: &StandIn) -> (usize, usize, usize, usize) {
 
 /// A gate whose time to decide is over after a minute. The rungs are a minute apart.
 fn gate() -> serde_json::Value {
-    crate::api::plan(json!([{ "key": "gate", "kind": "approval", "message": "ship it?", "escalate_after": 60_000 }]))
+    crate::harness::plan(
+        json!([{ "key": "gate", "kind": "approval", "message": "ship it?", "escalate_after": 60_000 }]),
+    )
 }
 
 async fn seconds(seconds: u64) {
@@ -147,7 +150,7 @@ async fn what_was_due_while_no_server_ran_is_done_once() {
         options.outbound = Some(Outbound::over(Arc::new(InProcess(slack.clone()))));
         options.clock = api.engine.clock().clone();
     };
-    let third = api::engine_of("ladder-crash", Arc::new(NoFaults), equip).await;
+    let third = harness::engine_of("ladder-crash", Arc::new(NoFaults), equip).await;
     seconds(10).await;
     assert_eq!(count(&slack), (1, 1, 1, 0));
     seconds(70).await;

@@ -6,10 +6,10 @@ use interlock_core::time::Millis;
 use serde_json::json;
 
 use super::{APPROVE, Slacked};
-use crate::api::{Answer, Api};
 use crate::approvals::Person;
+use crate::harness::{Api, ApiResponse};
 
-async fn page(api: &Api, person: Option<&Person<'_>>, path: &str) -> Answer {
+async fn page(api: &Api, person: Option<&Person<'_>>, path: &str) -> ApiResponse {
     let mut request = Request::get(path).header(header::HOST, "localhost");
     if let Some(person) = person {
         request = request.header(header::COOKIE, &person.cookie);
@@ -17,7 +17,7 @@ async fn page(api: &Api, person: Option<&Person<'_>>, path: &str) -> Answer {
     api.ask(request.body(Body::empty()).unwrap()).await
 }
 
-async fn agree(api: &Api, person: &Person<'_>, csrf: &str, token: &str) -> Answer {
+async fn agree(api: &Api, person: &Person<'_>, csrf: &str, token: &str) -> ApiResponse {
     let request = Request::post("/slack/link")
         .header(header::HOST, "localhost")
         .header(header::ORIGIN, "http://localhost")
@@ -26,14 +26,14 @@ async fn agree(api: &Api, person: &Person<'_>, csrf: &str, token: &str) -> Answe
     api.ask(request.body(Body::from(format!("csrf={csrf}&token={token}"))).unwrap()).await
 }
 
-/// The address in what somebody was told.
+/// The address in the whisper to a Slack user.
 fn token(told: &str) -> String {
     let (_, rest) = told.split_once("/slack/link?token=").unwrap_or_else(|| panic!("{told}"));
     rest.split('|').next().unwrap().to_owned()
 }
 
 /// The form's own value, which another site cannot know.
-fn csrf(page: &Answer) -> String {
+fn csrf(page: &ApiResponse) -> String {
     let page = page.body.as_str().unwrap();
     let (_, rest) = page.split_once("name=\"csrf\" value=\"").unwrap();
     rest.split('"').next().unwrap().to_owned()

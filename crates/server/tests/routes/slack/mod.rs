@@ -34,8 +34,8 @@ pub use stand_in::SlackMessage;
 use stand_in::{CHANNELS, ROUTING_KEY, StandIn, TOKEN};
 use uuid::Uuid;
 
-use crate::api::{self, Answer, Api};
 use crate::approvals::Person;
+use crate::harness::{self, Api, ApiResponse};
 
 const TEAM: &str = "T0TEAM";
 const SECRET: &str = "8f742231b10e8888abcd99yyyzzz85a5";
@@ -74,7 +74,7 @@ fn connection(tenant: TenantId, id: SlackId, at: Timestamp) -> SlackRow {
     }
 }
 
-/// Somebody is linked, since an instant.
+/// Links a person to a Slack user, since an instant.
 async fn link(api: &Api, tenant: TenantId, person: &str, user: &str, at: Timestamp) {
     let who = SlackUser { enterprise: String::new(), team: TEAM.into(), user: user.into() };
     let token_hash = Hash::of(format!("{tenant}{person}").as_bytes());
@@ -112,17 +112,17 @@ impl Slacked {
         let slack = StandIn::default();
         let at = format!("http://{}", slack.listen().await);
         let database = format!("slack-{}", DATABASES.fetch_add(1, Ordering::Relaxed));
-        let engine = api::engine_of(&database, Arc::new(NoFaults), |changed| options(changed, &at)).await;
+        let engine = harness::engine_of(&database, Arc::new(NoFaults), |changed| options(changed, &at)).await;
         Self::of(engine, database, slack, at).await
     }
 
     pub async fn on_postgres(name: &str) -> Self {
         let slack = StandIn::default();
         let at = format!("http://{}", slack.listen().await);
-        let mut equipped = api::equipped();
+        let mut equipped = harness::equipped();
         options(&mut equipped, &at);
         let store =
-            Store::open(&api::postgres(name).await, Options::new(ServerId(equipped.ids.fresh()))).await.unwrap();
+            Store::open(&harness::postgres(name).await, Options::new(ServerId(equipped.ids.fresh()))).await.unwrap();
         let engine = Engine::open(store, equipped).await.unwrap();
         Self::of(engine, name.to_owned(), slack, at).await
     }
@@ -138,19 +138,19 @@ impl Slacked {
         Self { api: Api::of(engine, tenants, database).await, slack, id, at }
     }
 
-    /// Somebody who may approve, is signed in, and was linked days ago.
+    /// A person who may approve, is signed in, and was linked days ago.
     async fn person(&self, name: &str, user: &str) -> Person<'_> {
         let person = Person::new(&self.api, name, json!(["approver"]), json!([])).await;
         link(&self.api, self.api.tenant, name, user, self.api.engine.now() - DAYS_AGO).await;
         person
     }
 
-    /// Somebody who has an account was linked days ago.
+    /// Links a person who has an account, days ago.
     pub async fn link_long_ago(&self, name: &str, user: &str) {
         link(&self.api, self.api.tenant, name, user, self.api.engine.now() - DAYS_AGO).await;
     }
 
-    /// Somebody of the other tenant was linked there.
+    /// Links a person of the other tenant, in that tenant.
     pub async fn link_elsewhere(&self, name: &str, user: &str) {
         link(&self.api, self.api.other_tenant, name, user, self.api.engine.now() - DAYS_AGO).await;
     }
@@ -202,15 +202,15 @@ impl Slacked {
         })
     }
 
-    async fn send(&self, payload: &Value) -> Answer {
+    async fn send(&self, payload: &Value) -> ApiResponse {
         self.send_signed(payload, SECRET, self.api.engine.now()).await
     }
 
-    async fn send_signed(&self, payload: &Value, secret: &str, at: Timestamp) -> Answer {
+    async fn send_signed(&self, payload: &Value, secret: &str, at: Timestamp) -> ApiResponse {
         self.send_to(self.id, payload, secret, at).await
     }
 
-    async fn send_to(&self, id: SlackId, payload: &Value, secret: &str, at: Timestamp) -> Answer {
+    async fn send_to(&self, id: SlackId, payload: &Value, secret: &str, at: Timestamp) -> ApiResponse {
         let (body, seconds) = (form(payload), (at.0 / 1_000).to_string());
         let signature = signed(secret, &seconds, &body);
         let request = Request::post(format!("/api/v1/slack/interactions/{id}"))

@@ -16,11 +16,11 @@ async fn a_press_approves(at: Slacked) {
     let locked = at.slack.card_showing("Approved by ada").await;
     assert_eq!(locked.button(APPROVE), None);
     assert_eq!(at.run_state(&run).await, "succeeded");
-    // Once more, on the card as it was: nothing happens, and nobody is bothered.
+    // Once more, on the card as it was: nothing happens, and the user gets no message.
     at.pressed("U0ADA", APPROVE, &card).await;
     let shown = at.api.get(&format!("/approvals?run={run}")).await.ok();
     assert_eq!(shown["approvals"][0]["votes"].as_array().unwrap().len(), 1);
-    // Whoever comes too late is told so.
+    // A user who presses too late is told so.
     let _bob = at.person("bob", "U0BOB").await;
     at.pressed("U0BOB", APPROVE, &card).await;
     assert!(at.slack.whisper(0).await.contains("approved already"));
@@ -118,7 +118,7 @@ async fn a_new_link_is_no_second_key() {
     at.end().await;
 }
 
-/// Whoever has the signing secret could speak for everybody.
+/// A person who has the signing secret could sign presses of any user.
 #[tokio::test]
 async fn whoever_gave_the_signing_secret_gets_no_second_key_out_of_slack() {
     let at = Slacked::new().await;
@@ -199,7 +199,7 @@ async fn a_card_that_is_not_the_current_one_decides_nothing() {
     stale["actions"][0]["value"] = json!(format!("{}.{}", value.split_once('.').unwrap().0, "0".repeat(64)));
     at.send(&stale).await;
     assert!(at.slack.whisper(1).await.contains("This card is outdated"));
-    // No button of ours at all.
+    // No button of Interlock at all.
     let mut garbled = at.press("U0ADA", APPROVE, &card);
     garbled["actions"][0]["value"] = json!("x".repeat(500));
     at.send(&garbled).await;
@@ -264,7 +264,7 @@ async fn tenants_do_not_see_each_others_cards_or_people() {
     at.api.engine.store().write(PutSlack(row)).await.unwrap();
     let press = at.press("U0ADA", APPROVE, &card);
     assert_eq!(at.send_to(id, &press, SECRET, at.api.engine.now()).await.status, 200);
-    // Nobody is ada there.
+    // No Slack user is linked to ada there.
     assert!(at.slack.whisper(0).await.contains("does not know who you are"));
     let theirs = at.api.with_key(&at.api.other_key);
     theirs.post("/users", json!({ "name": "eve", "roles": ["approver"] })).await.ok();

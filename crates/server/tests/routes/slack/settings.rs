@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::{SECRET, TEAM, TOKEN, settings};
-use crate::api::Api;
+use crate::harness::Api;
 
 #[tokio::test]
 async fn a_connection_is_made_changed_and_removed() {

@@ -62,12 +62,12 @@ pub struct Whispered {
 pub enum Fault {
     /// It is not carried out.
     Status(u16),
-    /// It is carried out, and nobody can tell from the answer.
+    /// It is carried out, and the caller cannot tell from the answer.
     Lost,
 }
 
 #[derive(Default)]
-pub struct Held {
+pub struct StandInState {
     pub messages: Vec<SlackMessage>,
     pub whispered: Vec<Whispered>,
     pub views: Vec<Value>,
@@ -85,12 +85,12 @@ pub struct Held {
 }
 
 #[derive(Clone, Default)]
-pub struct StandIn(Arc<Mutex<Held>>);
+pub struct StandIn(Arc<Mutex<StandInState>>);
 
 type Reply = (u16, Value);
 
 impl StandIn {
-    pub fn held(&self) -> MutexGuard<'_, Held> {
+    pub fn held(&self) -> MutexGuard<'_, StandInState> {
         self.0.lock().unwrap()
     }
 
@@ -147,7 +147,7 @@ impl StandIn {
         if fault == Some(Fault::Lost) { (502, json!({})) } else { reply }
     }
 
-    pub async fn wait_until(&self, what: &str, done: impl Fn(&Held) -> bool) {
+    pub async fn wait_until(&self, what: &str, done: impl Fn(&StandInState) -> bool) {
         let waiting = async {
             while !done(&self.held()) {
                 sleep(Duration::from_millis(20)).await;
@@ -208,7 +208,7 @@ impl Received<'_> {
     }
 }
 
-impl Held {
+impl StandInState {
     fn carry_out(&mut self, name: &str, call: &Received<'_>) -> Result<Value, &'static str> {
         if name == "/v2/enqueue" {
             return self.page(call);

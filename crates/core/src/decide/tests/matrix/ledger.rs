@@ -20,7 +20,7 @@ use crate::state::{ApprovalState, Initiator, StepKind, StepState};
 pub enum Rule {
     /// A guarded step begins on as many valid votes as each of its guards demands, cast since its last execution.
     OneApprovalOneExecution,
-    /// Whoever started or directed the run has no vote that follows.
+    /// A person who started or directed the run has no vote that follows.
     DirectorsDoNotCount,
     /// Only people who could have approved get past a gate.
     OnlyApproversPass,
@@ -80,6 +80,26 @@ pub struct Ledger {
 impl Ledger {
     pub fn new(policy: Policy) -> Self {
         Self { policy, directed: BTreeSet::from([STARTER.into()]), entries: Vec::new() }
+    }
+
+    /// For a run that is made from this one: nothing of what was voted on counts, and those who had a say have had it.
+    pub fn of_successor(&self, by: &Context) -> Self {
+        let mut directed = self.directed.clone();
+        directed.extend(by.person.iter().chain(&by.makers).cloned());
+        Self { policy: self.policy, directed, entries: Vec::new() }
+    }
+
+    /// Enters what a run made from another one began with. What it took over has not begun in it.
+    pub fn enter_start(&mut self, case: &Case, by: &Context) -> Result<(), Violation> {
+        let mut before = case.run.clone();
+        for step in before.steps.iter_mut().filter(|step| !step.state().is_finished()) {
+            step.phase = Phase::Pending;
+        }
+        self.enter_votes(case, by)?;
+        for position in 0..case.run.steps.len() as u32 {
+            self.enter_step(&before, &case.run, position, by)?;
+        }
+        Ok(())
     }
 
     /// Those who started or directed the run come first: they should be refused.
@@ -296,7 +316,7 @@ fn gate_at(run: &Run, position: u32) -> Option<&Gate> {
     }
 }
 
-/// No worker gets the step before whoever decides has been asked again.
+/// No worker gets the step before the policy has been asked again.
 fn must_be_judged(run: &Run, position: u32) -> bool {
     let is_over = |agreed: &Agreed| agreed.step == position && agreed.at == Agreed::OVER;
     run.steps.get(position as usize).is_some_and(|step| step.state() == StepState::Ready)

@@ -6,6 +6,7 @@ mod guarded;
 mod ledger;
 mod people;
 mod play;
+mod successor;
 mod verb;
 
 #[cfg(feature = "planted")]
@@ -18,15 +19,16 @@ use guarded::{FAMILIES, Family, Situation, situations};
 use ledger::Violation;
 use people::{Caller, Directive};
 use play::Play;
+use successor::Successor;
 use verb::Verb;
 
 /// A cell that breaks a rule.
 #[derive(Debug)]
 struct Red {
     situation: String,
-    /// Who has directed the run or speaks now, if anybody.
+    /// The person who has directed the run or gives the directive now, if any.
     caller: Option<Caller>,
-    /// `None` where nobody says anything, and the run goes on as it stands.
+    /// `None` where no directive is given, and the run goes on as it stands.
     verb: Option<Verb>,
     violation: Violation,
 }
@@ -116,4 +118,53 @@ fn no_verb_by_anybody_replaces_a_vote() {
     let red: Vec<_> = tally.red.iter().map(ToString::to_string).collect();
     assert!(red.is_empty(), "{} cells are red:\n{}", red.len(), red.join("\n"));
     println!("{} accepted, {} refused, {} unsayable", tally.accepted, tally.refused, tally.unsayable);
+}
+
+/// What runs that are made from an ended one did, and those of them that break a rule.
+#[derive(Debug, Default)]
+struct Successors {
+    made: usize,
+    refused: usize,
+    red: Vec<String>,
+}
+
+impl Successors {
+    fn of(families: &[Family]) -> Self {
+        let mut all = Self::default();
+        for (before, callers) in callers() {
+            for situation in situations(families, before) {
+                for (end, ended) in situation.play.endings() {
+                    for caller in &callers {
+                        for how in Successor::all(&ended) {
+                            all.enter(
+                                &format!("{}, {end} / {how:?} / {caller:?}", situation.name),
+                                how.of(&ended, *caller),
+                            );
+                        }
+                    }
+                }
+            }
+        }
+        all
+    }
+
+    fn enter(&mut self, cell: &str, successor: Option<Play>) {
+        let Some(mut play) = successor else {
+            self.refused += 1;
+            return;
+        };
+        self.made += 1;
+        play.go_on();
+        if let Some(Violation { rule, step, what }) = play.broken {
+            self.red.push(format!("{cell}: step {step} {what} ({rule:?})"));
+        }
+    }
+}
+
+#[test]
+fn no_run_made_from_an_ended_one_inherits_a_vote() {
+    let all = Successors::of(FAMILIES);
+    assert!(all.red.is_empty(), "{} cells are red:\n{}", all.red.len(), all.red.join("\n"));
+    assert!(all.made > 1_000, "only {} runs were made, {} refused", all.made, all.refused);
+    println!("{} made, {} refused", all.made, all.refused);
 }

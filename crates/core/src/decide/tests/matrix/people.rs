@@ -12,7 +12,7 @@ pub const POLICY_GROUP: &str = "dba";
 pub const DIRECTOR: &str = "dan";
 pub const KEY_MAKER: &str = "kim";
 
-/// Everybody who may try to vote, those with the weakest claim first.
+/// All people who may try to vote, those with the weakest claim first.
 pub const PEOPLE: [(&str, &[&str]); 10] = [
     (STARTER, &[GATE_GROUP, POLICY_GROUP]),
     ("nina", &[]),

@@ -1,9 +1,9 @@
 //! The matrix finds the bugs that it is there for.
 
-use super::Tally;
 use super::guarded::gated;
 use super::ledger::Rule;
 use super::verb::Verb;
+use super::{Successors, Tally};
 use crate::planted::{Bug, plant};
 
 /// The rules and the verbs of the red cells that a bug adds behind a gate.
@@ -34,4 +34,14 @@ fn an_inherited_approval_is_found() {
 fn a_changed_input_that_nobody_is_asked_about_is_found() {
     let found = found(Bug::ChangedInputNotAsked);
     assert!(found.contains(&(Rule::OneApprovalOneExecution, Some(Verb::RetryChanged))), "{found:?}");
+}
+
+#[test]
+fn an_approval_that_a_new_run_inherits_is_found() {
+    plant(Some(Bug::ApprovalInherited));
+    let all = Successors::of(&[gated]);
+    plant(None);
+    for how in ["Retry", "RestartFrom"] {
+        assert!(all.red.iter().any(|cell| cell.contains(how)), "{how}: {:?}", all.red);
+    }
 }

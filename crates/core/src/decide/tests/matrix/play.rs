@@ -38,7 +38,7 @@ impl Judge for Policy {
 #[derive(Clone)]
 pub struct Play {
     pub case: Case,
-    ledger: Ledger,
+    pub(super) ledger: Ledger,
     /// The first rule that was broken.
     pub broken: Option<Violation>,
 }
@@ -51,7 +51,7 @@ impl Play {
 
     pub fn ask(&mut self, command: Command, by: Context) -> Result<(), Rejection> {
         let before = self.case.run.clone();
-        let asked = crate::decide::Asked { by: by.clone(), now: self.case.now };
+        let asked = crate::decide::CommandOrigin { by: by.clone(), now: self.case.now };
         let answer = self.case.ask_by(command.clone(), asked).map(|_| ());
         let checked = match &answer {
             Ok(()) => self.ledger.enter(&before, &self.case, (&command, &by)),
@@ -130,7 +130,7 @@ impl Play {
         }
     }
 
-    /// Everybody tries to approve what is open, those with the weakest claim first, until it is decided.
+    /// All people try to approve what is open, those with the weakest claim first, until it is decided.
     fn everybody_approves(&mut self) {
         let asked = self.open_approval();
         for person in self.ledger.voting_order() {
@@ -139,7 +139,7 @@ impl Play {
                 let _ = self.ask(vote, Context::of(Initiator::Approval, person));
             }
         }
-        assert!(self.open_approval() != asked, "nobody can decide on {:?}", self.case.run.current());
+        assert!(self.open_approval() != asked, "no person can decide on {:?}", self.case.run.current());
     }
 
     /// A worker takes the step and does what it declares. An effect that needs approval is asked for instead.
@@ -147,7 +147,7 @@ impl Play {
         self.claim();
         let run = &self.case.run;
         if run.current().state() != StepState::Running {
-            // Whoever decides was asked again, and asks people.
+            // The policy was asked again, and asks people.
             return;
         }
         if run.spec(run.position).effect != Some(EffectClass::Unsafe) {
@@ -169,7 +169,7 @@ impl Play {
     }
 
     /// Nothing is voted on any more.
-    fn is_at_last_step(&self) -> bool {
+    pub fn is_at_last_step(&self) -> bool {
         let run = &self.case.run;
         run.position as usize + 1 == run.forward_len() && run.current().state() == StepState::Ready
     }

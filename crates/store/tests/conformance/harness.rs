@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use interlock_core::decide::{
-    self, Asked, Asking, Bound, Command, Completion, Known, Outcome, Queued, Rendered, StartRequest, Used,
+    self, Asking, Bound, Command, CommandOrigin, Completion, DecideContext, Outcome, Queued, Rendered, StartRequest,
+    Used,
 };
 use interlock_core::governance::judge::AllowDeclared;
 use interlock_core::ids::{RunId, ServerId, SessionId, TenantId};
@@ -41,14 +42,14 @@ pub fn tenant_id(number: u64) -> TenantId {
     TenantId(Uuid::from_u128(0xa000 + u128::from(number)))
 }
 
-/// A place for a store that goes away with the test.
-pub struct Place {
+/// A database for one test, removed with it.
+pub struct TestDatabase {
     pub url: StoreUrl,
     dir: Option<std::path::PathBuf>,
     database: Option<(String, String)>,
 }
 
-impl Place {
+impl TestDatabase {
     pub fn file() -> Self {
         let dir = std::env::temp_dir().join(format!("interlock-store-{}-{}", std::process::id(), next()));
         std::fs::create_dir_all(&dir).unwrap();
@@ -97,7 +98,7 @@ impl Place {
         World { store, tenant }
     }
 
-    /// Removes the database; dropping a `Place` only removes files.
+    /// Removes the database; dropping a `TestDatabase` only removes files.
     pub async fn remove(self) {
         if let Some((server, name)) = &self.database {
             admin(server, &format!("DROP DATABASE {name} WITH (FORCE)")).await;
@@ -105,7 +106,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for TestDatabase {
     fn drop(&mut self) {
         if let Some(dir) = &self.dir {
             let _ = std::fs::remove_dir_all(dir);
@@ -132,7 +133,7 @@ pub struct World {
 
 /// What a run is started with, beside the plan.
 #[derive(Default)]
-pub struct Wanted {
+pub struct StartOptions {
     pub subject: Option<String>,
     pub labels: Vec<(String, String)>,
     pub idempotency: Option<IdempotencyRow>,
@@ -152,7 +153,7 @@ pub fn tasks(count: usize) -> Arc<Plan> {
     plan_of((0..count).map(|index| StepSpec::task(format!("step{index}"), "noop")).collect())
 }
 
-pub fn start_set(tenant: TenantId, plan: &Arc<Plan>, wanted: Wanted) -> (Run, Box<ChangeSet>) {
+pub fn start_set(tenant: TenantId, plan: &Arc<Plan>, wanted: StartOptions) -> (Run, Box<ChangeSet>) {
     let (plan_hash, plan_text) = plan.encode();
     let created_at = wanted.at.unwrap_or(NOW);
     let request = StartRequest {
@@ -184,7 +185,7 @@ pub fn start_set(tenant: TenantId, plan: &Arc<Plan>, wanted: Wanted) -> (Run, Bo
         undoes: None,
     };
     let (run, opening) = decide::open(request).unwrap();
-    let change = decide::start(&run, opening, Asked::system(created_at)).unwrap().settle(bound).unwrap();
+    let change = decide::start(&run, opening, CommandOrigin::system(created_at)).unwrap().settle(bound).unwrap();
     (run, change)
 }
 
@@ -196,7 +197,7 @@ pub fn bound(asking: &Asking<'_>) -> Bound {
 }
 
 pub fn command(run: &Run, command: Command, at: Timestamp) -> Box<ChangeSet> {
-    decide::decide(run, command, Known::default(), Asked::system(at)).unwrap().settle(bound).unwrap()
+    decide::decide(run, command, DecideContext::default(), CommandOrigin::system(at)).unwrap().settle(bound).unwrap()
 }
 
 /// The completion of the current step, which takes the next one for the same session.
@@ -213,7 +214,7 @@ pub fn completion(run: &Run, at: Timestamp) -> Box<ChangeSet> {
 }
 
 impl World {
-    pub async fn start(&self, plan: &Arc<Plan>, wanted: Wanted) -> Run {
+    pub async fn start(&self, plan: &Arc<Plan>, wanted: StartOptions) -> Run {
         let (mut run, change) = start_set(self.tenant, plan, wanted);
         run.apply(&self.store.submit(change).await.unwrap());
         run

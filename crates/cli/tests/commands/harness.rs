@@ -120,7 +120,7 @@ fn serve(folder: &std::path::Path, more: &[&str]) -> (Child, Vec<String>) {
             break;
         }
     }
-    // Whatever else it prints is read, so that it does not have to wait for us.
+    // Whatever else it prints is read, so that it does not block on a full pipe.
     std::thread::spawn(move || output.for_each(drop));
     (server, lines)
 }
@@ -159,7 +159,7 @@ pub fn now() -> Instant {
     Instant::now()
 }
 
-#[expect(clippy::disallowed_methods, reason = "other processes go on by themselves, and tell nobody")]
+#[expect(clippy::disallowed_methods, reason = "other processes go on by themselves, without a notice")]
 pub fn pause(span: Duration) {
     std::thread::sleep(span);
 }

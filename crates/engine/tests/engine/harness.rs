@@ -121,10 +121,7 @@ pub fn hello(slots: u32) -> WorkerHello {
     }
 }
 
-/// What a test's task answers.
-pub type Answer = ReportedOutcome;
-
-pub fn done(output: &str) -> Answer {
+pub fn done(output: &str) -> ReportedOutcome {
     ReportedOutcome::Completed { output: Json::parse(output, 1 << 20).unwrap() }
 }
 
@@ -132,7 +129,7 @@ pub fn done(output: &str) -> Answer {
 pub fn work<F, Fut>(engine: &Engine, slots: u32, task: F) -> tokio::task::AbortHandle
 where
     F: Fn(Assignment) -> Fut + Send + Sync + 'static,
-    Fut: Future<Output = Answer> + Send + 'static,
+    Fut: Future<Output = ReportedOutcome> + Send + 'static,
 {
     let engine = engine.clone();
     let task = Arc::new(task);
@@ -171,7 +168,7 @@ pub async fn report(
     engine: &Engine,
     session: SessionId,
     assignment: &Assignment,
-    outcome: Answer,
+    outcome: ReportedOutcome,
 ) -> Option<Assignment> {
     let report = Report {
         at: assignment.at,
@@ -216,13 +213,13 @@ macro_rules! on_both {
         mod sqlite {
             $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
             async fn $name() {
-                super::$name(&$crate::rig::Database::sqlite()).await;
+                super::$name(&$crate::harness::Database::sqlite()).await;
             })+
         }
         mod postgres {
             $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
             async fn $name() {
-                super::$name(&$crate::rig::Database::postgres().await).await;
+                super::$name(&$crate::harness::Database::postgres().await).await;
             })+
         }
         $(async fn $name($database: &Database) $body)+

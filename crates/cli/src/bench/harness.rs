@@ -18,7 +18,7 @@ use super::BenchArgs;
 use crate::server::embedded::Embedded;
 use crate::server::open;
 
-pub struct Rig {
+pub struct Harness {
     pub engine: Engine,
     pub store_name: String,
     pub tenants: Vec<TenantId>,
@@ -27,7 +27,7 @@ pub struct Rig {
     folder: Option<PathBuf>,
 }
 
-impl Rig {
+impl Harness {
     pub async fn new(args: &BenchArgs) -> anyhow::Result<Self> {
         let (url, folder) = if let Some(url) = &args.store {
             (url.clone(), None)
@@ -39,7 +39,7 @@ impl Rig {
         };
         let engine = open::engine(&url, open::engine_options()).await?;
         let store_name = if url.starts_with("postgres") { "postgres" } else { "sqlite" }.to_owned();
-        let mut rig = Self {
+        let mut harness = Self {
             engine,
             store_name,
             tenants: Vec::new(),
@@ -48,10 +48,10 @@ impl Rig {
             folder,
         };
         for number in 0..args.tenants.max(1) {
-            let tenant = rig.tenant(&format!("bench-{number}")).await?;
-            rig.tenants.push(tenant);
+            let tenant = harness.tenant(&format!("bench-{number}")).await?;
+            harness.tenants.push(tenant);
         }
-        Ok(rig)
+        Ok(harness)
     }
 
     /// The tenant of this name, made if it is not there.

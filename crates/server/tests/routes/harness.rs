@@ -143,7 +143,7 @@ pub async fn postgres(name: &str) -> StoreUrl {
 }
 
 /// What an operation refuses with is what its description says.
-fn assert_described((method, path): &(String, String), answer: &Answer) {
+fn assert_described((method, path): &(String, String), answer: &ApiResponse) {
     let Some(code) = answer.body["code"].as_str().filter(|_| !answer.status.is_success()) else { return };
     let fits = |line: &&matrix::Line| {
         let (pattern, given) = (line.path.split('/'), path.split('/'));
@@ -162,13 +162,13 @@ fn assert_described((method, path): &(String, String), answer: &Answer) {
     assert!(known, "{method} {} answers {code}: add it to openapi/codes.txt. {}", line.path, answer.body);
 }
 
-pub struct Answer {
+pub struct ApiResponse {
     pub status: StatusCode,
     pub headers: HeaderMap,
     pub body: Value,
 }
 
-impl Answer {
+impl ApiResponse {
     /// The status and the code of a problem.
     pub fn problem(&self) -> (u16, &str) {
         assert_eq!(self.headers[header::CONTENT_TYPE], "application/problem+json", "{}", self.body);
@@ -242,14 +242,14 @@ impl Api {
         key(&self.engine, &self.secret, new).await
     }
 
-    /// The same server, asked by whoever has charge of the installation.
+    /// The same server, called with a key that has charge of the installation.
     pub async fn in_charge(&self) -> Self {
         let all: Roles = Role::ALL.iter().copied().collect();
         let new = NewKey { installation: true, ..NewKey::new(self.tenant, "in charge", all) };
         self.with_key(&self.new_key(new).await)
     }
 
-    /// The same server, asked by somebody else.
+    /// The same server, called with another key.
     pub fn with_key(&self, key: &str) -> Self {
         Self {
             engine: self.engine.clone(),
@@ -267,7 +267,7 @@ impl Api {
         self.router.clone().oneshot(request).await.unwrap()
     }
 
-    pub async fn ask(&self, request: Request<Body>) -> Answer {
+    pub async fn ask(&self, request: Request<Body>) -> ApiResponse {
         let asked = (request.method().to_string(), request.uri().path().to_owned());
         let response = self.raw(request).await;
         let (parts, body) = response.into_parts();
@@ -278,23 +278,23 @@ impl Api {
         let text = || Value::String(String::from_utf8_lossy(&bytes).into_owned());
         let body =
             if bytes.is_empty() { Value::Null } else { serde_json::from_slice(&bytes).unwrap_or_else(|_| text()) };
-        let answer = Answer { status: parts.status, headers: parts.headers, body };
+        let answer = ApiResponse { status: parts.status, headers: parts.headers, body };
         assert_described(&asked, &answer);
         answer
     }
 
-    pub async fn get(&self, path: &str) -> Answer {
+    pub async fn get(&self, path: &str) -> ApiResponse {
         let request = Request::get(format!("/api/v1{path}"))
             .header(header::HOST, "localhost")
             .header(header::AUTHORIZATION, format!("Bearer {}", self.key));
         self.ask(request.body(Body::empty()).unwrap()).await
     }
 
-    pub async fn post(&self, path: &str, body: Value) -> Answer {
+    pub async fn post(&self, path: &str, body: Value) -> ApiResponse {
         self.post_with(path, body, &[]).await
     }
 
-    pub async fn post_with(&self, path: &str, body: Value, headers: &[(&str, &str)]) -> Answer {
+    pub async fn post_with(&self, path: &str, body: Value, headers: &[(&str, &str)]) -> ApiResponse {
         let mut request = Request::post(format!("/api/v1{path}"))
             .header(header::HOST, "localhost")
             .header(header::AUTHORIZATION, format!("Bearer {}", self.key))
@@ -306,7 +306,7 @@ impl Api {
     }
 
     /// Any request of this caller.
-    pub async fn send(&self, method: &str, path: &str, body: Value) -> Answer {
+    pub async fn send(&self, method: &str, path: &str, body: Value) -> ApiResponse {
         let request = Request::builder()
             .method(method)
             .uri(path)
@@ -316,7 +316,7 @@ impl Api {
         self.ask(request.body(Body::from(body.to_string())).unwrap()).await
     }
 
-    /// The server's own idea of who people are, for tests that need somebody.
+    /// The server's identity module, for tests that need a person.
     pub fn identity(&self) -> Identity {
         self.identity_at(None)
     }
@@ -356,7 +356,7 @@ impl Api {
         polled["assignments"][0].clone()
     }
 
-    pub async fn report(&self, session: &str, assignment: &Value, outcome: Value) -> Answer {
+    pub async fn report(&self, session: &str, assignment: &Value, outcome: Value) -> ApiResponse {
         let mut report = attempt(assignment);
         report["outcome"] = outcome;
         self.post(&format!("/agent/{session}/complete-step"), report).await
