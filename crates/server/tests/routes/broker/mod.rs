@@ -1,5 +1,6 @@
 //! Workers' calls over a real Redis: what a broker may do to them, and what it may not.
 
+mod answered;
 mod flushed;
 mod handshake;
 mod hostile;
