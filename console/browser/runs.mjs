@@ -96,6 +96,8 @@ export function runTests(get) {
 
   test('many runs are canceled at once, after a count and a confirmation', async () => {
     const harness = get();
+    await harness.reaches(await harness.begin('wait-for-parcel', { parcel: 'p-5' }), 'waiting_signal');
+    await harness.reaches(await harness.begin('wait-for-parcel', { parcel: 'p-6' }), 'waiting_signal');
     const before = (await harness.call('/runs?workflow=wait-for-parcel&state=waiting_signal')).runs.length;
     const page = await harness.signIn('otto', '/runs?workflow=wait-for-parcel&state=waiting_signal');
     await page.getByRole('button', { name: 'Act on all matching' }).click();

@@ -35,14 +35,14 @@ it('has a run undone that a person has paused, once nothing runs', () => {
 it('stops a rollback and lets it go on, and offers no second one', () => {
   const undoing = standing({ steps: steps({ state: 'succeeded' }, { kind: 'rollback', state: 'failed' }) });
   expect(actionsFor(run('rolling_back'), ['wait'], all, undoing)).toEqual(['pause']);
-  expect(actionsFor(run('rolling_back', { control: 'paused' }), ['wait'], all, undoing)).toEqual(['resume', 'cancel']);
-  expect(actionsFor(run('paused', { control: 'paused' }), ['retry', 'skip', 'rollback', 'cancel'], all, undoing)).toEqual(['retry', 'skip', 'cancel']);
+  expect(actionsFor(run('rolling_back', { control: 'paused' }), ['resume', 'cancel'], all, undoing)).toEqual(['resume', 'cancel']);
+  expect(actionsFor(run('paused', { control: 'paused' }), ['resume', 'cancel'], all, undoing)).toEqual(['resume', 'cancel']);
 });
 
 it('lets a run that undoes another be given up as long as people are asked about it', () => {
   const undo = run('rolling_back', { trigger: { type: 'rollback' } });
   const stands = (state: Step['state']) => standing({ steps: steps({ state: 'succeeded' }, { kind: 'rollback', state }) });
-  expect(actionsFor(undo, ['approve', 'reject'], { operate: true, vote: false }, stands('waiting_approval'))).toEqual(['cancel', 'pause']);
+  expect(actionsFor(undo, ['approve', 'reject', 'cancel'], { operate: true, vote: false }, stands('waiting_approval'))).toEqual(['cancel', 'pause']);
   expect(actionsFor(undo, ['wait'], all, stands('running'))).toEqual(['pause']);
 });
 

@@ -46,15 +46,11 @@ export function actionsFor(run: Run, remedies: readonly Schema['Remedy'][], righ
   if (isOver(run.state)) found.add('restart');
   // Another run undoes it; the server knows whether there is anything to undo.
   if (run.state === 'succeeded' && run.trigger?.type !== 'rollback') found.add('rollback');
-  // Whoever has paused it may also undo it, once nothing runs.
-  if (run.state === 'paused' && found.has('resume') && !standing.steps.some((step) => step.state === 'running')) found.add('rollback');
-  if (run.state === 'rolling_back' && run.control === 'paused') found.add('resume').add('cancel');
-  // What would undo an ended run can be given up as long as people are asked about it.
-  if (run.state === 'rolling_back' && run.trigger?.type === 'rollback' && standing.steps.some((step) => step.state === 'waiting_approval')) found.add('cancel');
+  // A run that a person has paused may be undone, once nothing runs. It is rolled back once.
+  const isStill = !standing.steps.some((step) => step.state === 'running') && !isBeingUndone(standing.steps);
+  if (run.state === 'paused' && found.has('resume') && isStill) found.add('rollback');
   if (PAUSABLE.includes(run.state) && run.control === 'active') found.add('pause');
   if (isUnattended(run, standing)) found.add('reassign');
-  // There is one rollback of a run, and it goes on by the other directives.
-  if (!isOver(run.state) && isBeingUndone(standing.steps)) found.delete('rollback');
   // A run from which another one was made is the past: the last one of the chain is the one to go on from.
   if (run.continued_by != null) {
     found.delete('retry');
