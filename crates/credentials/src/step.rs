@@ -65,14 +65,8 @@ impl StepCredentials {
         // Held over the fetch: another call of the step that needs the same entry gets the same.
         let mut held = self.held.lock().await;
         let key = (provider_name.to_owned(), location.entry);
-        let stale = held.entries.get(&key).is_some_and(|entry| Clock::is_past(entry.stale_at));
-        if stale && let Some(entry) = held.entries.remove(&key) {
-            match self.prolonged(&**provider, entry).await {
-                Ok(entry) => {
-                    held.entries.insert(key.clone(), entry);
-                }
-                Err(ended) => self.note_revoked(ended),
-            }
+        if held.entries.get(&key).is_some_and(|entry| Clock::is_past(entry.stale_at)) {
+            self.prolong(&mut held, &key, &**provider).await;
         }
         if !held.entries.contains_key(&key) {
             if held.entries.len() >= limits::SECRETS_PER_STEP_MAX {
@@ -145,29 +139,27 @@ impl StepCredentials {
         Ok((noted, lease))
     }
 
-    /// The entry with a new term; the lease that has ended where it cannot have one.
-    async fn prolonged(
-        &self,
-        provider: &dyn SecretProvider,
-        mut entry: HeldEntry,
-    ) -> Result<HeldEntry, Option<(NotedLease, Option<Timestamp>)>> {
-        let Some((noted, renewable)) = entry.lease.take() else { return Err(None) };
-        if renewable {
-            let guard = Unclaimed { credentials: &self.credentials, lease: Some(noted.clone()) };
-            let renewed = provider.renew(&noted.lease_id, limits::LEASE_MAX).await;
-            guard.claimed();
-            match renewed {
+    /// Gives the entry a new term, or gives it back where it cannot have one. The step holds the entry while it is renewed:
+    /// where this future is dropped, nothing is lost and the next call renews it.
+    async fn prolong(&self, held: &mut HeldEntries, key: &(String, Entry), provider: &dyn SecretProvider) {
+        if let Some(entry) = held.entries.get_mut(key)
+            && let Some((noted, renewable)) = &mut entry.lease
+            && *renewable
+        {
+            match provider.renew(&noted.lease_id, limits::LEASE_MAX).await {
                 Ok(lease) if lease.duration <= limits::LEASE_MAX && !lease.duration.is_zero() => {
                     entry.stale_at = stale_at(lease.duration);
-                    entry.lease = Some((noted, lease.renewable));
-                    return Ok(entry);
+                    *renewable = lease.renewable;
+                    return;
                 }
                 Ok(_) => {}
                 Err(cause) => warn!(lease = noted.lease_id, %cause, "a lease could not be renewed; it is given back"),
             }
         }
-        let revoked_at = self.give_back(&noted).await;
-        Err(Some((noted, revoked_at)))
+        if let Some((noted, _)) = held.entries.remove(key).and_then(|entry| entry.lease) {
+            let revoked_at = self.give_back(&noted).await;
+            self.used.set_revoked(&noted.lease_id, revoked_at);
+        }
     }
 
     /// Renews what is about to end, again and again: for a step that goes on for longer than a lease.
@@ -186,16 +178,8 @@ impl StepCredentials {
         let mut held = self.held.lock().await;
         let due = held.entries.iter().filter(|(_, entry)| entry.lease.is_some() && Clock::is_past(entry.stale_at));
         for key in due.map(|(key, _)| key.clone()).collect::<Vec<_>>() {
-            let (Some(provider), Some(entry)) =
-                (self.credentials.0.options.providers.get(&key.0), held.entries.remove(&key))
-            else {
-                continue;
-            };
-            match self.prolonged(&**provider, entry).await {
-                Ok(entry) => {
-                    held.entries.insert(key, entry);
-                }
-                Err(ended) => self.note_revoked(ended),
+            if let Some(provider) = self.credentials.0.options.providers.get(&key.0) {
+                self.prolong(&mut held, &key, &**provider).await;
             }
         }
     }
@@ -229,12 +213,6 @@ impl StepCredentials {
                 warn!(lease = lease.lease_id, %cause, "a lease could not be revoked when its step ended; it is tried again");
                 None
             }
-        }
-    }
-
-    fn note_revoked(&self, ended: Option<(NotedLease, Option<Timestamp>)>) {
-        if let Some((lease, revoked_at)) = ended {
-            self.used.set_revoked(&lease.lease_id, revoked_at);
         }
     }
 

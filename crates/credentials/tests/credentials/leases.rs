@@ -123,6 +123,29 @@ async fn a_long_step_has_its_lease_renewed() {
     assert!(simulator.world().open_leases().is_empty());
 }
 
+/// The command that was kept company ends while the Vault's answer to a renewal is on its way.
+#[tokio::test]
+async fn a_renewal_that_is_broken_off_loses_no_lease() {
+    let (simulator, credentials, _folder) = vault_and_worker().await;
+    simulator.world().lease_seconds = 3;
+    let running = step(&credentials);
+    let first = running.get("DB_PASSWORD").await.unwrap();
+    simulator.world().fail("sys/leases/renew", Fault::Slow(Duration::from_millis(500)));
+    let asked = async {
+        while !simulator.world().all_faults_met() {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    tokio::select! {
+        never = running.keep_alive() => match never {},
+        () = asked => {}
+    }
+    assert_eq!(running.get("DB_PASSWORD").await.unwrap().reveal(), first.reveal());
+    assert_eq!(simulator.look(|world| (world.leases.len(), world.open_leases().len())), (1, 1));
+    running.end().await;
+    assert!(simulator.world().open_leases().is_empty());
+}
+
 #[tokio::test]
 async fn a_lease_that_cannot_be_renewed_is_replaced() {
     let (simulator, credentials, _folder) = vault_and_worker().await;

@@ -100,6 +100,11 @@ impl World {
         self.faults.push_back((path.to_owned(), fault));
     }
 
+    /// Whether a call has met every fault, though perhaps its answer is still to come.
+    pub fn all_faults_met(&self) -> bool {
+        self.faults.is_empty()
+    }
+
     pub fn logins(&self) -> usize {
         self.audit.iter().filter(|line| line.path.ends_with("/login") && line.status == 200).count()
     }
