@@ -48,5 +48,6 @@ export default defineConfig({
       ...Object.fromEntries(PAGES.map((page) => [page, { target: SERVER }])),
     },
   },
-  test: { pool: 'threads', isolate: false, include: ['src/**/*.test.{ts,tsx}'] },
+  // None of them waits for anything; a busy machine may take longer than the default of five seconds.
+  test: { pool: 'threads', isolate: false, testTimeout: 60_000, hookTimeout: 60_000, include: ['src/**/*.test.{ts,tsx}'] },
 });

@@ -40,7 +40,9 @@ def metrics_of(interlock: str) -> str:
             while "Ctrl-C" not in server.stdout.readline():
                 pass
             head = {"authorization": f"Bearer {(data / 'local.key').read_text().strip()}"}
-            body = json.dumps({"workflow": "order", "inputs": {"order": "mine", "cents": 100}}).encode()
+            step = {"key": "pack", "kind": "task", "handler": "demo.pack", "queue": "demo"}
+            plan = {"workflow": "check", "version": 1, "steps": [step]}
+            body = json.dumps({"plan": plan, "inputs": {"order": "mine", "cents": 100}}).encode()
             more = head | {"content-type": "application/json", "idempotency-key": "deploy-check"}
             urllib.request.urlopen(urllib.request.Request(f"{address}/api/v1/runs", body, more)).read()
             return urllib.request.urlopen(urllib.request.Request(f"{address}/metrics", headers=head)).read().decode()

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
-import { done, until } from './harness.mjs';
+import { done, pressPair, until } from './harness.mjs';
 
 export function auditTests(get) {
   test('the log is searched, its head is signed, and what concerns people is for admins', async () => {
@@ -10,8 +10,7 @@ export function auditTests(get) {
     await harness.reaches(run, 'succeeded');
     await until('the run’s end is in the log', async () => (await harness.call(`/audit?run=${run}&type=session.completed&order=newest`)).entries.length === 1);
     const page = await harness.signIn('vera', '/runs');
-    await page.keyboard.press('g');
-    await page.keyboard.press('u');
+    await pressPair(page, 'g', 'u');
     await page.waitForURL('**/audit');
     await page.locator('.signed-head .state.good', { hasText: 'good' }).waitFor();
     await page.getByLabel('Run id').fill(run);
@@ -59,6 +58,7 @@ export function auditTests(get) {
     const page = await harness.signIn('vera', '/audit');
     await page.getByRole('button', { name: 'Verify the log' }).click();
     await page.locator('.verify .state.good', { hasText: /whole: [\d,]+ entries/ }).waitFor();
+    await harness.picture(page, 'audit-verified');
     await page.route('**/api/v1/audit?*order=oldest*', async (route) => {
       const answer = await route.fetch();
       const said = await answer.json();

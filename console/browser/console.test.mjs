@@ -4,6 +4,7 @@ import { after, before } from 'node:test';
 import { approvalTests } from './approvals.mjs';
 import { auditTests } from './audit.mjs';
 import { changeTests } from './changes.mjs';
+import { firstPaintTests } from './first-paint.mjs';
 import { Harness } from './harness.mjs';
 import { lostTests } from './lost.mjs';
 import { oidcTests } from './oidc.mjs';
@@ -23,6 +24,7 @@ before(async () => {
 after(() => harness?.stop());
 
 signInTests(() => harness);
+firstPaintTests(() => harness);
 oidcTests(() => harness);
 runTests(() => harness);
 approvalTests(() => harness);

@@ -81,13 +81,14 @@ steps:
     wait: { signal: parcel.arrived, timeout: 1h }
 `,
 ];
-/** Writes lines for some seconds. */
-const CHATTY = `#!/bin/sh
+/** Writes lines for some seconds. In the middle it waits for as long as a file is there, so that a test can look at its leisure. */
+const chattyScript = (pause) => `#!/bin/sh
 cat >/dev/null
 i=0
 while [ $i -lt 120 ]; do
   printf 'tick %s of the patch \\033[32mok\\033[0m\\n' $i >&2
   i=$((i + 1))
+  while [ $i -eq 60 ] && [ -e '${pause}' ]; do sleep 0.1; done
   sleep 0.04
 done
 echo '{"patched":true}'
@@ -101,15 +102,34 @@ const PEOPLE = [
   ['vera', ['viewer'], []],
 ];
 
+let ports = 0;
+
+/** Below the ports that the system gives to connections, so that none of them takes it before the server has it. */
 export async function freePort() {
-  const probe = createServer();
-  await new Promise((done) => probe.listen(0, '127.0.0.1', done));
-  const { port } = probe.address();
-  await new Promise((done) => probe.close(done));
-  return port;
+  for (;;) {
+    const port = 20_000 + ((process.pid * 7 + ports++) % 12_000);
+    const probe = createServer();
+    const isFree = await new Promise((done) => probe.once('error', () => done(false)).listen(port, '127.0.0.1', () => done(true)));
+    if (!isFree) continue;
+    await new Promise((done) => probe.close(done));
+    return port;
+  }
 }
 
-export async function until(what, check, patience = 30_000) {
+/** Presses two keys that belong together. A busy machine could take longer between two presses than a pair may. */
+export async function pressPair(page, first, second) {
+  await page.evaluate((keys) => {
+    for (const key of keys) document.activeElement.dispatchEvent(new KeyboardEvent('keydown', { key, bubbles: true, cancelable: true }));
+  }, [first, second]);
+}
+
+/** Opens the form that starts a run of the workflow on the page, by its key, which is there once the workflow is. */
+export async function pressStart(page) {
+  await page.getByRole('button', { name: /^Start a run/ }).waitFor();
+  await page.keyboard.press('s');
+}
+
+export async function until(what, check, patience = 120_000) {
   const end = Date.now() + patience;
   for (;;) {
     const found = await check();
@@ -149,7 +169,9 @@ export class Harness {
     writeFileSync(task, '#!/bin/sh\ncat >/dev/null\nsleep 0.2\necho \'{"ok":true}\'\n');
     chmodSync(task, 0o755);
     const chatty = join(harness.folder, 'chatty');
-    writeFileSync(chatty, CHATTY);
+    /** While this file is there, the chatty task goes no further than its middle. */
+    harness.pause = join(harness.folder, 'pause');
+    writeFileSync(chatty, chattyScript(harness.pause));
     chmodSync(chatty, 0o755);
     harness.run(program, ['worker', '--task', `chatty.work=${chatty}`, '--server', harness.url, '--data', data, '--name', 'console-tests', ...TASKS.flatMap((name) => ['--task', `${name}=${task}`])]);
     if (process.env.CONSOLE_DIST === '1') {
@@ -231,7 +253,7 @@ export class Harness {
   /** A browser of one's own, not signed in. What goes wrong in the page, also against its policy, fails the test. */
   async visitor(options = {}) {
     const context = await this.browser.newContext({ baseURL: this.url, viewport: { width: 1280, height: 860 }, ...options });
-    context.setDefaultTimeout(30_000);
+    context.setDefaultTimeout(90_000);
     const page = await context.newPage();
     page.problems = [];
     page.on('pageerror', (error) => page.problems.push(error.message));

@@ -6,7 +6,7 @@ import { entry, isClosed, isGone, needsReason, offers, offersNothing, open, pres
 import { done, until } from './harness.mjs';
 
 /** The lease of a worker that is lost (20 s) ends first. */
-const LOST = 90_000;
+const LOST = 180_000;
 
 const PAY = `name: pay-out
 steps:

@@ -1,13 +1,16 @@
 import assert from 'node:assert/strict';
+import { rmSync, writeFileSync } from 'node:fs';
 import { connect, createServer } from 'node:net';
 import { test } from 'node:test';
 import { done, PASSWORD, until } from './harness.mjs';
 
-/** A line between browser and server that can be cut. */
+/** A line between browser and server that can be cut. It stays cut until it is mended. */
 async function cuttable(target) {
   const { port } = new URL(target);
   const open = new Set();
+  let isCut = false;
   const line = createServer((near) => {
+    if (isCut) return near.destroy();
     const far = connect(Number(port), '127.0.0.1');
     for (const [one, other] of [[near, far], [far, near]]) {
       open.add(one);
@@ -19,7 +22,8 @@ async function cuttable(target) {
   await new Promise((ready) => line.listen(0, '127.0.0.1', ready));
   return {
     url: `http://127.0.0.1:${line.address().port}`,
-    cut: () => open.forEach((socket) => socket.destroy()),
+    cut: () => ((isCut = true), open.forEach((socket) => socket.destroy())),
+    mend: () => (isCut = false),
     close: () => (open.forEach((socket) => socket.destroy()), new Promise((ended) => line.close(ended))),
   };
 }
@@ -47,8 +51,7 @@ export function outputTests(get) {
     assert.equal(await page.locator('.terminal .t-green').first().innerText(), 'ok');
     await page.locator('.terminal-state', { hasText: 'Ended' }).waitFor();
     await page.getByLabel('Search the output').fill('tick 1');
-    await page.locator('.terminal-hits').waitFor();
-    assert.match(await page.locator('.terminal-hits').innerText(), /^1 of \d+/);
+    await page.locator('.terminal-hits', { hasText: /^\s*1 of \d+/ }).waitFor();
     await harness.picture(page, 'run-output');
     const href = await page.getByRole('link', { name: 'Download' }).getAttribute('href');
     const [status, name, text] = await page.evaluate(async (href) => {
@@ -71,10 +74,13 @@ export function outputTests(get) {
     await done(page);
   });
 
-  test('a connection that is lost in the middle of output comes back without a gap', async () => {
+  test('a connection that is lost in the middle of output comes back without a gap', async (t) => {
     const harness = get();
+    t.after(() => rmSync(harness.pause, { force: true }));
     await harness.flag(true);
     const line = await cuttable(harness.url);
+    // It does not end before the line was cut twice.
+    writeFileSync(harness.pause, '');
     const run = await harness.begin('chatty', { ticket: 'CHG102' });
     const page = await signIn(harness, line.url, `/workspace/${run}?step=1`);
     page.problems = { push: () => {}, length: 0 };
@@ -82,12 +88,21 @@ export function outputTests(get) {
     line.cut();
     await page.locator('.terminal-state', { hasText: 'Reconnecting' }).waitFor();
     await harness.picture(page, 'workspace-lost');
+    line.mend();
     await page.locator('.terminal-state', { hasText: 'Live' }).waitFor();
     line.cut();
-    await page.locator('.terminal-state', { hasText: 'Ended' }).waitFor({ timeout: 60_000 });
+    await page.locator('.terminal-state', { hasText: 'Reconnecting' }).waitFor();
+    rmSync(harness.pause);
+    line.mend();
+    await page.locator('.terminal-state', { hasText: 'Ended' }).waitFor({ timeout: 180_000 });
     const seen = await numbers(page);
     assert.deepEqual(seen, Array.from({ length: 120 }, (_, index) => index), 'every line once and in order');
-    await page.locator('section[aria-label="Pending decision"]').waitFor();
+    const decision = page.locator('section[aria-label="Pending decision"]');
+    await decision.getByRole('link', { name: 'See the whole request' }).waitFor();
+    await page.keyboard.press('a');
+    await page.getByRole('heading', { name: 'Approve this?' }).waitFor();
+    await page.keyboard.press('Escape');
+    await page.locator('dialog[open]').waitFor({ state: 'detached' });
     await harness.picture(page, 'workspace');
     await until('all of it is in the download', async () => {
       const answer = await fetch(`${harness.url}/api/v1/runs/${run}/steps/work/output?format=text`, { headers: { authorization: `Bearer ${harness.key}` } });

@@ -3,14 +3,20 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { findings } from './axe.mjs';
-import { done, until } from './harness.mjs';
-import { decidedRun } from './policy.mjs';
+import { everyRoom } from './every-room.mjs';
+import { done, pressPair, pressStart } from './harness.mjs';
+import { timesWithoutUtc } from './times.mjs';
 
 const LOOKS = [
   ['light', 1280, 860],
   ['dark', 1280, 860],
   ['light', 390, 844],
 ];
+
+/** A page that is enlarged four times, a tablet, and both sides of where the navigation changes its place. */
+const OTHER_WIDTHS = [320, 768, 960, 980];
+
+const sticksOut = (page) => page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
 
 /** Goes to a room as a link does, without loading the page again. */
 async function visit(page, path) {
@@ -20,55 +26,28 @@ async function visit(page, path) {
   }, path);
 }
 
+const VIEWS = [{ name: 'Waits for me', query: 'state=waiting_approval' }, { name: 'Failed today', query: 'since=1d&state=failed' }];
+
+/** In the page: saved views, as the room of the runs keeps them. */
+async function keepViews(views) {
+  const { tenant, person } = await (await fetch('/api/v1/me')).json();
+  localStorage.setItem(`interlock.views.${tenant}.${person}`, JSON.stringify(views));
+}
+
+/** Rooms that are put together from several answers. */
+const SETTLING = [
+  'runs', 'run-waiting', 'workspace', 'approvals', 'approval', 'workflow', 'schedules', 'workers', 'worker', 'policy', 'audit', 'webhooks', 'settings-tenant',
+];
+
 export function roomTests(get) {
   test('every room is accessible in light and dark, wide and narrow', async () => {
     const harness = get();
-    const waiting = await harness.begin('restart-database', { incident: 'INC3001', host: 'db-2' });
-    await harness.reaches(waiting, 'waiting_approval');
-    const over = (await harness.call('/runs?workflow=restart-database&state=succeeded')).runs[0].run_id;
-    const approval = (await harness.call(`/approvals?run=${waiting}`)).approvals[0].approval;
-    const { endpoint_id: told } = await harness.call('/webhook-endpoints', { url: 'https://hooks.example.org/interlock', description: 'The team’s room' });
-    await harness.call('/webhooks', { name: 'github', source: 'github' });
-    const proven = await harness.begin('hello', { name: 'Evidence' });
-    await until('the evidence is there', () => harness.call(`/runs/${proven}/evidence`).then(() => true, () => false));
-    for (const text of ['one', 'two']) await harness.call('/workflows', { source: `name: compared\nsteps:\n  - id: say\n    transform: { text: ${text} }\n` });
-    const decided = await decidedRun(harness);
-    const worker = (await harness.call('/workers')).workers.find((each) => each.worker === 'console-tests').session_id;
-    const rooms = [
-      ['runs', '/runs', 'table'],
-      ['runs-none', '/runs?subject=nothing', '.empty'],
-      ['run-waiting', `/runs/${waiting}`, '.timeline'],
-      ['run-over', `/runs/${over}?step=3`, '.timeline .segment'],
-      ['approvals', '/approvals', '.inbox-list'],
-      ['approval', `/approvals/${approval}`, '.inbox-card h3'],
-      ['workflows', '/workflows', 'table'],
-      ['workflow', '/workflows/restart-database', '.step-list'],
-      ['workflow-source', '/workflows/restart-database?tab=source', '.source'],
-      ['workflow-versions', '/workflows/compared?tab=versions', '.versions .source'],
-      ['schedules', '/schedules/nightly', '.slots'],
-      ['workers', '/workers', '.workers'],
-      ['worker', `/workers/${worker}`, '.pane .facts'],
-      ['policy', '/policy', '.source'],
-      ['policy-versions', '/policy?tab=versions', 'table'],
-      ['policy-playground', `/policy?tab=playground`, '.playground'],
-      ['policy-replay', '/policy?tab=replay', '.bar-of-fields'],
-      ['run-decided', `/runs/${decided}`, '.decisions'],
-      ['audit', '/audit', '.audit'],
-      ['run-evidence', `/runs/${proven}?tab=evidence`, '.evidence'],
-      ['webhooks', '/webhooks', 'table'],
-      ['webhook', `/webhooks/${told}`, '.pane'],
-      ['settings', '/settings', '.facts'],
-      ['settings-people', '/settings/people', 'table'],
-      ['settings-groups', '/settings/groups', 'table'],
-      ['settings-keys', '/settings/keys', 'table'],
-      ['settings-tenant', '/settings/tenant', '.facts'],
-      ['settings-delegations', '/settings/delegations', '.empty'],
-      ['settings-changes', '/settings/changes', '.empty'],
-    ];
+    const rooms = await everyRoom(harness);
     const found = [];
     for (const [scheme, width, height] of LOOKS) {
       // axe measures with scripts of its own, which the page's policy would refuse.
-      const page = await harness.signIn('ada', '/runs', { colorScheme: scheme, viewport: { width, height }, bypassCSP: true });
+      const page = await harness.signIn('ada', '/workflows', { colorScheme: scheme, viewport: { width, height }, bypassCSP: true });
+      await page.evaluate(keepViews, VIEWS);
       for (const [name, path, landmark] of rooms) {
         await visit(page, path);
         await page.locator(landmark).first().waitFor().catch(async (error) => {
@@ -78,12 +57,22 @@ export function roomTests(get) {
         await page.locator('[aria-busy=true]').first().waitFor({ state: 'detached' });
         const look = `${name}-${scheme}-${width}`;
         for (const finding of await findings(page)) found.push(`${look}: ${finding}`);
-        const wide = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
+        const wide = await sticksOut(page);
         if (wide > 0) found.push(`${look}: sticks out by ${wide} px`);
         await harness.picture(page, look);
+        if (look === `${name}-light-1280`) {
+          for (const time of await timesWithoutUtc(page)) found.push(`${look}: ${time} does not say its UTC`);
+          for (const narrower of OTHER_WIDTHS) {
+            await page.setViewportSize({ width: narrower, height });
+            const out = await sticksOut(page);
+            if (out > 0) found.push(`${name}: sticks out by ${out} px at a width of ${narrower} px`);
+          }
+          await page.setViewportSize({ width, height });
+        }
       }
       await done(page);
     }
+    await harness.flag(false);
     assert.deepEqual(found, []);
   });
 
@@ -102,7 +91,7 @@ export function roomTests(get) {
       const click = (name) => () => ada.getByRole('button', { name, exact: true }).click();
       const dialogs = [
         ['keys', '/workflows/hello', press('?')],
-        ['start', '/workflows/hello', press('s')],
+        ['start', '/workflows/hello', () => pressStart(ada)],
         ['tenant-switch', '/workflows/hello', click('Go to another tenant')],
         ['bulk', '/runs?workflow=hello', click('Act on all matching …')],
         ['jobs', '/runs?workflow=hello', click('Jobs')],
@@ -162,42 +151,69 @@ export function roomTests(get) {
     await done(page);
   });
 
-  test('rooms do not jump while they load', async () => {
+  test('rooms do not jump while they load, on a desk and on a phone', async () => {
     const harness = get();
-    const run = await harness.begin('restart-database', { incident: 'INC3333' });
-    await harness.reaches(run, 'waiting_approval');
-    const { approval } = (await harness.call(`/approvals?run=${run}`)).approvals[0];
-    const page = await harness.signIn('ada', '/workflows');
-    await page.addInitScript(() => {
-      globalThis.shifts = [];
-      const watch = (list) => globalThis.shifts.push(...list.getEntries().filter((shift) => !shift.hadRecentInput).map((shift) => shift.value));
-      new PerformanceObserver(watch).observe({ type: 'layout-shift', buffered: true });
-    });
-    // Every answer comes late, and in another order than it was asked for.
-    let asked = 0;
-    await page.route('**/api/v1/**', async (route) => {
-      await new Promise((go) => setTimeout(go, (asked++ * 70) % 300));
-      await route.continue().catch(() => {});
-    });
-    for (const [path, landmark] of [['/runs', '.chart'], [`/runs/${run}`, '.timeline .segment'], [`/approvals/${approval}`, '.inbox-card h3'], ['/workflows/hello', '.step-list']]) {
-      await page.goto(path);
-      await page.locator(landmark).first().waitFor();
-      await page.waitForLoadState('networkidle');
-      const moved = (await page.evaluate(() => globalThis.shifts)).reduce((sum, value) => sum + value, 0);
-      assert.ok(moved < 0.05, `${path} moved by ${moved.toFixed(3)}`);
+    const rooms = (await everyRoom(harness)).filter(([name]) => SETTLING.includes(name));
+    const moved = [];
+    for (const [width, height] of [[1280, 860], [390, 844]]) {
+      const page = await harness.signIn('ada', '/workflows', { viewport: { width, height } });
+      await page.addInitScript(() => {
+        globalThis.shifts = [];
+        const watch = (list) => globalThis.shifts.push(...list.getEntries().filter((shift) => !shift.hadRecentInput).map((shift) => shift.value));
+        new PerformanceObserver(watch).observe({ type: 'layout-shift', buffered: true });
+      });
+      // Every answer comes late, and in another order than it was asked for.
+      let asked = 0;
+      await page.route('**/api/v1/**', async (route) => {
+        await new Promise((go) => setTimeout(go, (asked++ * 70) % 300));
+        await route.continue().catch(() => {});
+      });
+      for (const [name, path, landmark] of rooms) {
+        await page.goto(path);
+        await page.locator(landmark).first().waitFor();
+        await page.locator('main [aria-busy=true]').first().waitFor({ state: 'detached' });
+        await page.waitForLoadState('networkidle');
+        const sum = (await page.evaluate(() => globalThis.shifts)).reduce((sum, value) => sum + value, 0);
+        if (sum >= 0.05) moved.push(`${name} at ${width} px moved by ${sum.toFixed(3)}`);
+      }
+      await done(page);
     }
-    await harness.call(`/runs/${run}/cancel`, { reason: 'seen' });
+    await harness.flag(false);
+    assert.deepEqual(moved, []);
+  });
+
+  test('what does not exist is told in words, with a way on', async () => {
+    const page = await get().signIn('ada', '/runs');
+    await get().flag(true);
+    await page.reload();
+    const none = '0'.repeat(32);
+    const absent = [
+      [`/runs/run_${none}`, 'There is no such run', 'See all runs'],
+      [`/workspace/run_${none}`, 'There is no such run', 'See all runs'],
+      ['/workflows/none', 'There is no such workflow', 'See all workflows'],
+      [`/workers/ses_${none}`, 'There is no such worker', 'See all workers'],
+      [`/webhooks/whi_${none}`, 'There is no endpoint or address', 'See all of them'],
+      ['/settings/none', 'There is no such page', 'See your own settings'],
+      ['/runs/none/none', 'There is no such page', 'See all runs'],
+    ];
+    for (const [path, words, way] of absent) {
+      await visit(page, path);
+      await page.locator('.empty, .problem', { hasText: words }).getByRole('link', { name: way }).waitFor();
+    }
+    for (const path of [`/approvals/apr_${none}`, '/schedules/none', '/policy?version=77']) {
+      await visit(page, path);
+      await page.locator('.problem', { hasText: 'It may have been deleted, or belong to another tenant.' }).waitFor();
+    }
+    await get().flag(false);
     await done(page);
   });
 
   test('a mistake in one room leaves the others', async () => {
     const page = await get().signIn('vera', '/runs');
     await page.route('**/api/v1/schedules?*', (route) => route.fulfill({ json: { schedules: 7 } }));
-    await page.keyboard.press('g');
-    await page.keyboard.press('s');
+    await pressPair(page, 'g', 's');
     await page.getByRole('heading', { name: 'This page has a mistake' }).waitFor();
-    await page.keyboard.press('g');
-    await page.keyboard.press('w');
+    await pressPair(page, 'g', 'w');
     await page.getByRole('link', { name: 'restart-database' }).waitFor();
     await page.context().close();
   });

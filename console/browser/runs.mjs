@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { done, until } from './harness.mjs';
+import { done, pressPair, pressStart, until } from './harness.mjs';
 
 export function runTests(get) {
   test('a run is started from a form, after a look at its plan, and watched live', async () => {
     const page = await get().signIn('otto', '/workflows/hello');
-    await page.keyboard.press('s');
+    await pressStart(page);
     await page.getByLabel('name', { exact: true }).fill('World');
     await page.getByRole('button', { name: 'What would happen?' }).click();
     await page.getByText('Nothing has started yet').waitFor();
@@ -23,7 +23,7 @@ export function runTests(get) {
 
   test('a form that does not fit is refused in words', async () => {
     const page = await get().signIn('otto', '/workflows/restart-database');
-    await page.keyboard.press('s');
+    await pressStart(page);
     await page.getByLabel('incident', { exact: true }).fill('not a number');
     await page.getByRole('button', { name: 'Start the run' }).click();
     await page.locator('.problem', { hasText: 'does not match the pattern' }).waitFor();
@@ -79,11 +79,13 @@ export function runTests(get) {
       socket.connectToServer();
       if (opened.length === 1) page.lose = () => socket.close({ code: 1012 });
     });
+    await harness.begin('wait-for-parcel', { parcel: 'p-2' });
     await page.goto('/login?next=/runs%3Fworkflow%3Dwait-for-parcel');
     await page.fill('#name', 'vera');
     await page.fill('#password', 'correct horse battery');
     await page.click('button[type=submit]');
     await page.waitForSelector('.connection.live');
+    await page.locator('tbody tr').first().waitFor();
     const before = await page.locator('tbody tr').count();
     await harness.begin('wait-for-parcel', { parcel: 'p-3' });
     await until('the list grows', async () => (await page.locator('tbody tr').count()) === before + 1);
@@ -123,7 +125,7 @@ export function runTests(get) {
     const page = await harness.signIn('vera', `/runs/${run}`);
     await page.locator('.hidden-character', { hasText: '\\u{202e}' }).first().waitFor();
     assert.equal(await page.locator('main img').count(), 0);
-    assert.match(await page.locator('.why').innerText(), /<img src=x onerror=alert\(1\)>/);
+    await page.locator('.why', { hasText: '<img src=x onerror=alert(1)>' }).waitFor();
     await done(page);
   });
 
@@ -134,8 +136,9 @@ export function runTests(get) {
     await harness.call(`/runs/${before}/cancel`, { reason: 'again later' });
     const page = await harness.signIn('otto', `/runs/${before}`);
     await page.getByRole('link', { name: 'Start another like it …' }).click();
-    assert.equal(await page.getByLabel('incident', { exact: true }).inputValue(), 'INC4711');
-    assert.equal(await page.getByLabel('host (optional)').inputValue(), 'db-3');
+    for (const [label, value] of [['incident', 'INC4711'], ['host (optional)', 'db-3']]) {
+      await until(`${label} is filled in`, async () => (await page.getByLabel(label, { exact: true }).inputValue()) === value);
+    }
     await page.getByText('Subject, labels, priority').click();
     await page.getByLabel('Labels (optional)').fill('shift:night');
     await page.getByRole('button', { name: 'Start the run' }).click();
@@ -253,8 +256,7 @@ export function runTests(get) {
       });
       return route.fulfill({ json: { runs, next_after: from + runs.length < total ? runs.at(-1).run_id : null } });
     });
-    await page.keyboard.press('g');
-    await page.keyboard.press('r');
+    await pressPair(page, 'g', 'r');
     await page.getByRole('link', { name: 's-0', exact: true }).waitFor();
     await page.locator('.chart').first().waitFor();
     assert.equal(await page.locator('tbody tr').count(), 50);

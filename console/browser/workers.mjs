@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { binary, done, until } from './harness.mjs';
+import { binary, done, pressPair, until } from './harness.mjs';
 
 export function workerTests(get) {
   test('the fleet is shown, and a queue that nobody serves comes with the command that does', async () => {
@@ -9,8 +9,7 @@ export function workerTests(get) {
     await harness.call('/workflows', { source: 'name: render\nsteps:\n  - { id: frame, task: render.frame, queue: gpu }\n' });
     const run = await harness.begin('render', {});
     const page = await harness.signIn('vera', '/runs');
-    await page.keyboard.press('g');
-    await page.keyboard.press('k');
+    await pressPair(page, 'g', 'k');
     await page.waitForURL('**/workers');
     const queue = page.getByRole('row', { name: /gpu/ });
     await queue.getByText('no worker').waitFor();
@@ -69,8 +68,7 @@ export function workerTests(get) {
     ];
     await page.route('**/api/v1/workers?*', (route) => route.fulfill({ json: { workers } }));
     await page.route('**/api/v1/workers/ses_*', (route) => route.fulfill({ json: { ...workers[0], holds: [] } }));
-    await page.keyboard.press('g');
-    await page.keyboard.press('k');
+    await pressPair(page, 'g', 'k');
     await page.getByRole('button', { name: /environment prod.*1 worker, 1 of 4 slots/ }).click();
     await page.getByRole('link', { name: 'b2' }).waitFor({ state: 'detached' });
     await page.getByRole('link', { name: 'a1' }).click();

@@ -1,7 +1,7 @@
 /** What stands where there is nothing, not yet something, or something went wrong. */
 
 import type { ReactNode } from 'react';
-import { Refusal, signInAddress } from '../api/client';
+import { Refusal, signInAddress, type Problem } from '../api/client';
 import { Link } from '../route/router';
 import { Copy } from './copy';
 import { Prose } from './text';
@@ -38,6 +38,13 @@ const ADVICE: Record<string, string> = {
   UNAUTHORIZED: 'You are being taken to the sign-in page.',
 };
 
+/** What to do about a refusal, as far as its own words leave it open. */
+export function adviceOn({ code, detail }: Problem): string | undefined {
+  // No role of the tenant grants what is for administrators of the installation.
+  if (/administrator of the installation/.test(detail)) return undefined;
+  return ADVICE[code] ?? (code.endsWith('_NOT_FOUND') ? 'It may have been deleted, or belong to another tenant.' : undefined);
+}
+
 /** Details begin small and end without a full stop; others may stand behind them. */
 export function asSentence(words: string): string {
   const begun = words.charAt(0).toUpperCase() + words.slice(1);
@@ -46,8 +53,7 @@ export function asSentence(words: string): string {
 
 export function ProblemNote({ error }: { error: Error }) {
   const problem = error instanceof Refusal ? error.problem : undefined;
-  // No role of the tenant grants what is for administrators of the installation.
-  const advice = problem === undefined || /administrator of the installation/.test(problem.detail) ? undefined : ADVICE[problem.code];
+  const advice = problem === undefined ? undefined : adviceOn(problem);
   return (
     <div className="problem" role="alert">
       <p>

@@ -103,7 +103,9 @@ export function words({ at, body }: RunEvent): string {
     case 'approval.resolved':
       return `the approval is ${body.status}`;
     case 'policy.decided':
-      return `policy says ${(body.verdict ?? '').replaceAll('_', ' ')}`;
+      return body.worker === undefined
+        ? `policy says ${(body.verdict ?? '').replaceAll('_', ' ')}`
+        : `policy refuses the worker “${body.worker}”`;
     case 'receipt.deduplicated':
       return 'another run has had the effect; it was not performed again';
     case 'receipt.recorded':

@@ -62,8 +62,14 @@ export function timeOfDay(at: number): string {
 }
 
 /** An instant of the last days beside another: the time alone where it is of the same day. */
-export function shortTime(at: number, beside: number): string {
+export function shortTime(at: number, beside: number, timeStyle: 'short' | 'medium' = 'short'): string {
   const date = new Date(at);
   const sameDay = date.toDateString() === new Date(beside).toDateString();
-  return date.toLocaleString(undefined, sameDay ? { timeStyle: 'short' } : { weekday: 'short', hour: '2-digit', minute: '2-digit' });
+  return date.toLocaleString(undefined, sameDay ? { timeStyle } : { weekday: 'short', hour: '2-digit', minute: '2-digit' });
+}
+
+/** A span beside another instant, in the viewer's zone and, in a second line, in UTC. */
+export function fromTo(from: number, to: number, beside: number): string {
+  const style = to - from < MINUTE ? 'medium' : 'short';
+  return `${shortTime(from, beside, style)} – ${shortTime(to, beside, style)}\n${utc(from)} – ${utc(to)}`;
 }

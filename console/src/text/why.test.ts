@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { sentence, toldCauses } from './why';
+import { instants, sentence, toldCauses } from './why';
 
 it('says who is missing, and who does not count', () => {
   const cause = {
@@ -9,6 +9,10 @@ it('says who is missing, and who does not count', () => {
   expect(sentence(cause, 0)).toBe(
     'It waits for 1 more approval from a member of sre (bob approved already); not ada, who started or directed it. It expires in 1 h.',
   );
+  expect(sentence({ ...cause, self_approval: true }, 0)).toBe(
+    'It waits for 1 more approval from a member of sre (bob approved already). ada started or directed it and may approve it all the same: ' +
+      'the tenant lets people approve their own runs. It expires in 1 h.',
+  );
 });
 
 it('names the task that no worker has', () => {
@@ -16,6 +20,19 @@ it('names the task that no worker has', () => {
   expect(sentence(cause, 5_000)).toBe(
     'It has waited 5.0 s for a worker to run the task “db.inspect”: no registered worker of the queue “default” has that task.',
   );
+});
+
+it('tells who approved a run that has ended, and which rule had asked', () => {
+  const approvals = [{ approval: 'apr_1', step: 'wipe', state: 'approved' as const, asked: 'two_keys: it destroys', approved_by: ['ada', 'bob'] }];
+  expect(sentence({ cause: 'ended' as const, at: 0, approvals }, 0)).toMatch(
+    /Step “wipe” was approved by ada and bob \(two_keys: it destroys\)\.$/,
+  );
+});
+
+it('names the workers that the policy refused, with the rule', () => {
+  const refused = [{ session: 'ses_1', worker: 'box-7', why: 'by_worker: it has no certificate', bundle: '00', at: 0 }];
+  const cause = { cause: 'unclaimed' as const, queue: 'default', task: 'pay', since: 0, workers: 1, refused };
+  expect(sentence(cause, 5_000)).toMatch(/The policy refused the worker “box-7”: by_worker: it has no certificate\.$/);
 });
 
 it('says how long a worker has been silent, and when its step is taken back', () => {
@@ -55,4 +72,18 @@ it('leaves out what a more exact cause says better, but never the pause that a p
   expect(toldCauses([paused, lost, failed])).toEqual([lost]);
   expect(toldCauses([{ ...paused, by: 'ada' }, lost])).toEqual([{ ...paused, by: 'ada' }, lost]);
   expect(toldCauses([paused, failed])).toEqual([paused, failed]);
+});
+
+it('gives the instants behind its spans in UTC', () => {
+  expect(instants({ cause: 'signal', signal: 's', key: 'k', since: 0, until: 60_000 })).toBe('since 1970-01-01 00:00:00 UTC\nuntil 1970-01-01 00:01:00 UTC');
+  expect(instants({ cause: 'step_failed', step: 'a' })).toBe(undefined);
+});
+
+it('names the workers that are passed over, and why', () => {
+  const bound = { session: 'ses_1', worker: 'box', reason: 'environment' as const, why: 'it is bound to `dev`' };
+  const errored = { session: 'ses_2', worker: 'other', reason: 'errored' as const, check: 'canary' as const, why: 'no seccomp', since: 0 };
+  expect(sentence({ cause: 'passed_over', workers: [bound, errored] }, 0)).toBe(
+    '“box” is skipped: out of its bounds: it is bound to `dev`. ' +
+      '“other” is skipped: errored since 1970-01-01 00:00:00 UTC: canary: no seccomp.',
+  );
 });

@@ -1,7 +1,7 @@
 /** Why a run stands where it stands, in one sentence. The words are the command line's. */
 
 import type { Schema } from '../api/client';
-import { away, span } from './span';
+import { away, span, utc } from './span';
 
 type Cause = Schema['Cause'];
 
@@ -35,6 +35,8 @@ export function sentence(cause: Cause, now: number, over = false): string {
       return unclaimed(cause, now);
     case 'assigning':
       return assigning(cause, now, over);
+    case 'passed_over':
+      return cause.workers.map(skipped).join(' ');
     case 'worker_lost':
       return `The worker that had the run was lost while it ran “${cause.step}”, and the run’s directory with it.`;
     case 'unknown_task':
@@ -52,7 +54,7 @@ export function sentence(cause: Cause, now: number, over = false): string {
     case 'denied':
       return `The approval was ${cause.state}; an operator has to say how to go on.`;
     case 'doubt':
-      return 'An effect was sent and its outcome is unknown. Look in the system it was sent to; it is never repeated blindly.';
+      return `An effect${cause.step == null ? '' : ` of step “${cause.step}”`} was sent and its outcome is unknown. Look in the system it was sent to; it is never repeated blindly.`;
     case 'paused':
       return `It was paused${by(cause.by)} ${away(cause.since, now)}: ${cause.reason}`;
     case 'step_failed':
@@ -77,11 +79,49 @@ export function sentence(cause: Cause, now: number, over = false): string {
     case 'restored':
       return 'It came back with a backup, and may have done more than the store knows. Look at its effects first.';
     case 'ended':
-      return `It ended ${away(cause.at, now)}${cause.reason == null ? '' : `: ${cause.reason.replaceAll('_', ' ')}`}.`;
+      return (
+        `It ended ${away(cause.at, now)}${cause.reason == null ? '' : `: ${cause.reason.replaceAll('_', ' ')}`}.` +
+        (cause.approvals ?? []).map(decided).join('')
+      );
     default:
       // A server that is newer than this page.
       return `It waits: ${(cause as { cause: string }).cause.replaceAll('_', ' ')}.`;
   }
+}
+
+const INSTANTS: Record<string, string> = {
+  since: 'since',
+  at: 'at',
+  until: 'until',
+  expires_at: 'expires',
+  next_attempt_at: 'next attempt',
+  times_out_at: 'times out',
+  last_heartbeat_at: 'last heard of',
+  lease_expires_at: 'taken back',
+};
+
+/** The instants that the sentence tells as spans, in UTC: for the pointer. */
+export function instants(cause: Cause): string | undefined {
+  const told = Object.entries(cause).flatMap(([name, value]) => (name in INSTANTS && typeof value === 'number' ? [`${INSTANTS[name]} ${utc(value)}`] : []));
+  return told.length === 0 ? undefined : told.join('\n');
+}
+
+/** What became of an approval, by whom, and which rule had asked for it. */
+function decided(approval: NonNullable<Extract<Cause, { cause: 'ended' }>['approvals']>[number]): string {
+  const people = approval.state === 'rejected' ? (approval.rejected_by ?? []) : (approval.approved_by ?? []);
+  const by = people.length === 0 ? '' : ` by ${people.join(' and ')}`;
+  const done = approval.state === 'expired' ? 'was not decided in time' : `was ${approval.state}${by}`;
+  return ` Step “${approval.step}” ${done}${approval.asked == null ? '' : ` (${approval.asked})`}.`;
+}
+
+/** A worker that is connected and is passed over, and why. */
+function skipped(worker: Extract<Cause, { cause: 'passed_over' }>['workers'][number]): string {
+  const bound = worker.reason === 'environment' || worker.reason === 'segment' || worker.reason === 'profile';
+  const check = worker.check == null ? '' : `: ${worker.check}`;
+  const since = worker.since == null ? '' : ` since ${utc(worker.since)}`;
+  const why = worker.why == null ? '' : `: ${worker.why}`;
+  const run = worker.run == null ? '' : ` (${worker.run})`;
+  return `“${worker.worker}” is skipped: ${bound ? 'out of its bounds' : worker.reason}${since}${check}${why}${run}.`;
 }
 
 function unclaimed(cause: Extract<Cause, { cause: 'unclaimed' }>, now: number): string {
@@ -95,7 +135,8 @@ function unclaimed(cause: Extract<Cause, { cause: 'unclaimed' }>, now: number): 
       : cause.workers === 0
         ? `no registered worker of the queue “${cause.queue}” ${has}`
         : `${plural(cause.workers, 'worker')} of the queue “${cause.queue}” may have it, and ${cause.workers === 1 ? 'is' : 'are'} busy`;
-  return `It has waited ${span(now - cause.since)} for a worker to run${task}: ${workers}.`;
+  const refused = (cause.refused ?? []).map((worker) => ` The policy refused the worker “${worker.worker}”: ${worker.why}.`);
+  return `It has waited ${span(now - cause.since)} for a worker to run${task}: ${workers}.${refused.join('')}`;
 }
 
 function assigning(cause: Extract<Cause, { cause: 'assigning' }>, now: number, over: boolean): string {
@@ -131,6 +172,8 @@ function approval(cause: Extract<Cause, { cause: 'approval' }>, now: number): st
   const missing = Math.max(0, cause.needed - cause.approved_by.length);
   const whom = cause.approvers.length === 0 ? 'anybody who may approve' : `a member of ${cause.approvers.join(', ')}`;
   const already = cause.approved_by.length === 0 ? '' : ` (${cause.approved_by.join(', ')} approved already)`;
-  const not = cause.excluded.length === 0 ? '' : `; not ${cause.excluded.join(', ')}, who started or directed it`;
-  return `It waits for ${missing} more approval${missing === 1 ? '' : 's'} from ${whom}${already}${not}. It expires ${away(cause.expires_at, now)}.`;
+  const allowed = cause.self_approval === true;
+  const not = allowed || cause.excluded.length === 0 ? '' : `; not ${cause.excluded.join(', ')}, who started or directed it`;
+  const self = allowed ? ` ${cause.excluded.join(', ')} started or directed it and may approve it all the same: the tenant lets people approve their own runs.` : '';
+  return `It waits for ${missing} more approval${missing === 1 ? '' : 's'} from ${whom}${already}${not}.${self} It expires ${away(cause.expires_at, now)}.`;
 }

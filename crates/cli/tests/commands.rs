@@ -12,8 +12,12 @@ mod broker;
 mod bulk;
 #[path = "commands/config.rs"]
 mod config;
+#[path = "commands/costs.rs"]
+mod costs;
 #[path = "commands/harness.rs"]
 mod harness;
+#[path = "commands/init.rs"]
+mod init;
 #[path = "commands/operations.rs"]
 mod operations;
 #[path = "../../broker/tests/harness/redis_server.rs"]
@@ -31,6 +35,9 @@ mod worker;
 
 use harness::Up;
 use serde_json::Value;
+
+/// The demo's workflow, whose tasks the worker inside `interlock up` has.
+const ORDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/order/order.yaml");
 
 /// What a new user does: the printed `curl` starts a run, the printed `watch` follows it to its end.
 #[test]
@@ -52,9 +59,13 @@ fn the_lines_that_up_prints_work_as_printed() {
 #[test]
 fn a_run_is_followed_over_every_way() {
     let up = Up::start(&["--no-demo"]);
+    let none = up.run(&["workflow", "list", "-o", "json"]).json();
+    assert_eq!(none.as_array().map(Vec::len), Some(0), "without the demo there are none of its workflows: {none}");
+    assert_eq!(up.run(&["workflow", "apply", ORDER]).code, 0);
     let mut lines = Vec::new();
     for via in ["ws", "sse", "poll"] {
-        up.shell(&up.printed("curl "));
+        let started = up.run(&["run", "start", "order", "-i", "order=mine", "-i", "cents=100"]);
+        assert_eq!(started.code, 0, "{started:?}");
         // There is no carrier here, so the test sends its signal.
         assert_eq!(up.run(&["run", "signal", "mine", "carrier.picked_up"]).code, 0);
         let watched = up.run(&["run", "watch", "mine", "--via", via, "-o", "json"]);
@@ -122,6 +133,12 @@ fn runs_are_started_shown_explained_and_directed() {
 #[test]
 fn what_goes_wrong_ends_with_its_code_and_a_hint() {
     let up = Up::start(&["--no-demo"]);
+    let none = up.run(&["run", "list", "--limit", "0"]);
+    assert!(none.code == 2 && none.err.contains("at least 1"), "{none:?}");
+    let twice = up.run(&["run", "start", "w", "-i", "a=1", "-i", "a=2"]);
+    assert!(twice.code == 2 && twice.err.contains("`a` is given twice"), "{twice:?}");
+    let follow = up.run(&["events", "--after", "1", "-n", "5", "--follow"]);
+    assert_eq!(follow.code, 2, "{follow:?}");
     let unknown = up.run(&["run", "show", "nonsense"]);
     assert_eq!(unknown.code, 66, "{unknown:?}");
     assert!(unknown.err.contains("there is no run `nonsense`"), "{unknown:?}");

@@ -47,7 +47,7 @@ impl Server {
             command.args(["--user", "--preserve-credentials"]);
         }
         command.args(["--mount", "--target", &self.child.id().to_string(), "--", PROGRAM]);
-        command.env("INTERLOCK_DATA", self.folder.join("disk/data"));
+        command.env("INTERLOCK_DATA", self.folder.join("disk/data")).env("COLUMNS", "1000");
         command
     }
 
@@ -55,7 +55,7 @@ impl Server {
     fn curl(&self, path: &str, body: Option<&str>) -> (String, String) {
         let key = std::fs::read_to_string(self.folder.join("key")).unwrap();
         let mut command = Command::new("curl");
-        command.args(["-s", "-m", "3", "-w", "\n%{http_code}", "-H", "Content-Type: application/json", "-K", "-"]);
+        command.args(["-s", "-m", "30", "-w", "\n%{http_code}", "-H", "Content-Type: application/json", "-K", "-"]);
         command.args(body.map(|body| ["-d", body]).into_iter().flatten()).arg(format!("{}{path}", self.url));
         let mut curl = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         writeln!(curl.stdin.take().unwrap(), "header = \"Authorization: Bearer {}\"", key.trim()).unwrap();

@@ -30,8 +30,14 @@ fn ok(args: &[&str]) -> String {
 
 #[test]
 fn the_examples_are_valid_and_keep_to_their_scenarios() {
-    let said = ok(&["workflow", "validate", "examples/order/order.yaml", "examples/workers/greet.yaml"]);
-    assert!(said.contains("`order` is valid, 7 steps") && said.contains("`greet` is valid"), "{said}");
+    let said = ok(&[
+        "workflow",
+        "validate",
+        "examples/order/order.yaml",
+        "examples/workers/greet.yaml",
+        "examples/workers/hello.yaml",
+    ]);
+    assert!(said.contains("`order` is valid, 7 steps") && said.contains("`hello` is valid"), "{said}");
     let said = ok(&["workflow", "test", "examples/order/order.test.yaml"]);
     assert!(said.contains("4 passed, 0 failed"), "{said}");
     let drawn = ok(&["workflow", "graph", "examples/order/order.yaml"]);
@@ -173,7 +179,7 @@ fn an_example_worker_does_the_work(name: &str, mut program: Command) {
     let again = said.find_map(|line| line.strip_prefix("registered ").map(str::to_owned)).expect("it registers again");
     assert_ne!(session, again);
     std::thread::spawn(move || said.for_each(drop));
-    let start = ["run", "start", "greet", "-i", "name=Ada", "-i", "fail_first=true", "--wait", "--timeout", "60s"];
+    let start = ["run", "start", "greet", "-i", "name=Ada", "-i", "fail_first=true", "--wait", "--timeout", "300s"];
     let started = server.try_ask(&start);
     // Told to stop, it ends what it has begun and gives its session back.
     let told = Command::new("kill").args(["-TERM", &worker.id().to_string()]).status().unwrap();
@@ -196,6 +202,35 @@ fn an_example_worker_does_the_work(name: &str, mut program: Command) {
 #[test]
 fn the_worker_in_shell_does_the_work() {
     an_example_worker_does_the_work("shell", Command::new("examples/workers/shell.sh"));
+}
+
+/// The one that fits a page: for a task whose repeat does no harm.
+#[test]
+fn the_smallest_worker_does_the_work_and_registers_again() {
+    const LINES_MAX: usize = 40;
+    let lines = std::fs::read_to_string(root().join("examples/workers/smallest.sh")).unwrap().lines().count();
+    assert!(lines <= LINES_MAX, "{lines} lines");
+    let server = Server::start("smallest");
+    server.ask(&["workflow", "apply", "examples/workers/hello.yaml"]);
+    let mut worker = Command::new("examples/workers/smallest.sh")
+        .current_dir(root())
+        .env("INTERLOCK_SERVER", &server.url)
+        .env("INTERLOCK_API_KEY_FILE", server.key_file())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut said = BufReader::new(worker.stdout.take().unwrap()).lines().map(Result::unwrap);
+    let session = said.find_map(|line| line.strip_prefix("registered ").map(str::to_owned)).expect("it registers");
+    server.end_session(&session);
+    let again = said.find_map(|line| line.strip_prefix("registered ").map(str::to_owned)).expect("it registers again");
+    assert_ne!(session, again);
+    std::thread::spawn(move || said.for_each(drop));
+    let started = server.try_ask(&["run", "start", "hello", "-i", "name=Ada", "--wait", "--timeout", "60s"]);
+    let told = Command::new("kill").args(["-TERM", &worker.id().to_string()]).status().unwrap();
+    assert!(told.success() && worker.wait().unwrap().success());
+    assert!(started.status.success(), "{}", text(&started.stderr));
+    let shown: serde_json::Value = serde_json::from_str(&server.ask(&["run", "show", "latest", "-o", "json"])).unwrap();
+    assert_eq!((&shown["state"], &shown["output"]["text"]), (&"succeeded".into(), &"Hello, Ada".into()), "{shown:#}");
 }
 
 #[test]

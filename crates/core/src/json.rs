@@ -13,6 +13,7 @@ use serde_json::value::RawValue;
 use sha2::{Digest, Sha256};
 
 use crate::limits;
+use crate::text::json_words::json_error;
 
 /// Whether a text is nested no deeper than allowed. Payloads are kept as they come, so no other check would
 /// notice how deep they are before a reader recurses into them.
@@ -97,7 +98,7 @@ pub struct Json(Arc<str>);
 /// Why a text is not usable as a payload.
 #[derive(Debug, thiserror::Error)]
 pub enum InvalidJson {
-    #[error("not JSON: {0}")]
+    #[error("not JSON: {}", json_error(.0))]
     Syntax(#[from] serde_json::Error),
     #[error("the JSON text is {bytes} bytes long, the limit is {max}; store large data elsewhere and pass a reference")]
     TooLarge { bytes: usize, max: usize },

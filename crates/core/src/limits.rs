@@ -49,6 +49,8 @@ pub const DEDUPE_WINDOW_MAX: Millis = Millis::from_secs(30 * 24 * 3600);
 pub const RESUMES_MAX: u32 = 1_000;
 pub const ATTEMPTS_MAX: u32 = 1_000;
 pub const EXPRESSION_BYTES_MAX: usize = 4 << 10;
+/// A text of a plan in which expressions may stand: the message of an approval, the key or the instant of a wait.
+pub const TEMPLATE_BYTES_MAX: usize = 4 << 10;
 pub const EXPRESSION_DEPTH_MAX: usize = 32;
 /// Operators of one expression: a chain of them is as deep as it is long.
 pub const EXPRESSION_OPERATORS_MAX: usize = 256;
@@ -91,6 +93,14 @@ pub const ASSIGNMENT_BACKOFF: [Millis; ASSIGNMENT_ATTEMPTS_MAX] =
     [Millis::from_secs(5), Millis::from_secs(15), Millis::from_secs(45)];
 /// How long a run that waits for something else keeps its worker, unless it says `workdir: keep`.
 pub const ASSIGNMENT_KEPT: Millis = Millis::from_mins(2);
+/// How long a worker with a fault is given no command and no run.
+pub const WORKER_FAULT_PAUSE: Millis = Millis::from_mins(1);
+/// So many assignments lost in a row are a fault of the worker.
+pub const ASSIGNMENTS_LOST_MAX: u32 = 3;
+/// How long an operator's maintenance of a worker may be set to last.
+pub const MAINTENANCE_MAX: Millis = Millis::from_hours(24 * 366);
+/// Workers that an explanation names because they are passed over.
+pub const SKIPPED_WORKERS_MAX: usize = 16;
 /// How long an approval stays open, how long a grant may stay unused.
 pub const APPROVAL_EXPIRES_AFTER: Millis = Millis::from_hours(24);
 pub const APPROVAL_ESCALATE_PROD: Millis = Millis::from_mins(10);
@@ -127,6 +137,13 @@ const _: () = assert!(ERROR_BYTES_MAX < PAYLOAD_BYTES_MAX);
 pub const ARGUMENTS_MAX: usize = 1_024;
 pub const VARIABLES_MAX: usize = 128;
 pub const COMMAND_BYTES_MAX: usize = 64 << 10;
+
+/// Workers whom the policy has kept from a step that are noted on its run. Past this many the oldest is forgotten, and the step waits
+/// this long before a worker may come for it again.
+pub const REFUSED_WORKERS_MAX: usize = 64;
+pub const REFUSED_WORKERS_PAUSE: Millis = Millis::from_mins(1);
+/// How much of the reason is noted; the decision has all of it.
+pub const REFUSED_WORKER_CHARS_MAX: usize = 512;
 
 /// Receipts of one rollback step that are noted on its run; all of them are in the run's receipts.
 pub const COMPENSATION_RECEIPTS_MAX: usize = 32;

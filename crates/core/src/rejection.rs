@@ -3,7 +3,7 @@
 
 use crate::ids::{ApprovalId, RunId, TenantId};
 use crate::machine::step::StepEvent;
-use crate::state::{Control, RunState, StepState};
+use crate::state::{Control, ReceiptState, RunState, StepState};
 use crate::time::Millis;
 
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -67,6 +67,12 @@ pub enum Rejection {
     )]
     ResumeFailed { run: RunId, steps: Vec<String> },
     #[error(
+        "run {run} has left an effect of {} in doubt: whether it took place decides what a new run does. Look in the system it was sent to, then say so: `interlock run resolve {run} --step {} --outcome happened --reason WHY`, or `did-not-happen`, or `failed`",
+        named(steps),
+        steps.first().map_or("STEP", String::as_str)
+    )]
+    LeftInDoubt { run: RunId, steps: Vec<String> },
+    #[error(
         "run {run} was continued by run {by}: a run has one successor at a time. Wait for that one or cancel it; once it has ended, `retry` and `restart` make the next run from it"
     )]
     Continued { run: RunId, by: RunId },
@@ -90,7 +96,7 @@ pub enum Rejection {
     NotBound { run: RunId, step: String, what: &'static str },
     #[error("the intent of step `{step}` of run {run} comes without leave for this very effect; nothing was changed")]
     NotGranted { run: RunId, step: String },
-    #[error("effect `{key}` of run {run} is {state} already")]
+    #[error("effect `{key}` of run {run} is {state} already{}", settles(*run, state))]
     EffectRecorded { run: RunId, key: String, state: &'static str },
     #[error(
         "the worker of step `{step}` of run {run} may still be sending: that its effect did not happen can be said in {} ms", after.0
@@ -105,6 +111,15 @@ pub enum Rejection {
 /// Steps in a message: `a`, `b`.
 fn named(steps: &[String]) -> String {
     steps.iter().map(|step| format!("`{step}`")).collect::<Vec<_>>().join(", ")
+}
+
+/// How an effect is settled whose outcome is not known.
+fn settles(run: RunId, state: &str) -> String {
+    if state == ReceiptState::InDoubt.as_str() {
+        format!("; `interlock run resolve {run} --outcome happened --reason WHY` says what became of it")
+    } else {
+        String::new()
+    }
 }
 
 /// The code by which a worker hears that the run's writes are used up, and with which the step then fails.
@@ -146,7 +161,7 @@ impl Rejection {
             Self::AssignmentOver { .. } => ASSIGNMENT_OVER,
             Self::Canceling { .. } => "RUN_CANCELING",
             Self::VoteRefused { .. } => "APPROVAL_VOTE_REFUSED",
-            Self::ResumeFailed { .. } => "RUN_RESUME_FAILED",
+            Self::ResumeFailed { .. } | Self::LeftInDoubt { .. } => "RUN_RESUME_FAILED",
             Self::Continued { .. } => "RUN_CONTINUED",
             Self::WritesExhausted { .. } => WRITES_EXHAUSTED,
             Self::NotBound { .. } | Self::NotGranted { .. } => "INTERNAL",

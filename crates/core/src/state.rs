@@ -156,9 +156,29 @@ names!(
     WorkerState, "worker state", {
         Online = "online",
         Draining = "draining",
+        /// An operator keeps new work from it for a while. No row says so: it follows from the session's `maintenance`.
+        Maintenance = "maintenance",
         /// A failed canary, attestation or preflight, or three lost assignments in a row.
         Errored = "errored",
         Offline = "offline",
+    }
+);
+
+names!(
+    /// What has failed on a worker that is `errored`.
+    FaultCheck, "fault of a worker", {
+        /// A control of its sandbox, tried out again.
+        Canary = "canary",
+        /// A command's confinement could not be set up, or was not attested.
+        Attestation = "attestation",
+        /// Its sandbox, before it took a run.
+        Sandbox = "sandbox",
+        /// The directory for a run.
+        Workdir = "workdir",
+        /// Where its credentials come from could not be reached.
+        Credentials = "credentials",
+        /// It has lost several assignments in a row.
+        Assignments = "assignments",
     }
 );
 

@@ -16,7 +16,7 @@ use crate::clock::Clock;
 use crate::error::{Cause, CredentialError};
 use crate::journal::{LeaseJournal, NotedLease};
 use crate::limits;
-use crate::provider::{Description, SecretProvider};
+use crate::provider::{Description, EntryKind, SecretProvider};
 use crate::step::StepCredentials;
 
 /// What a worker has.
@@ -90,6 +90,18 @@ impl Credentials {
     /// The credentials of one step.
     pub fn step(&self, scope: StepScope) -> StepCredentials {
         StepCredentials::new(self.clone(), scope)
+    }
+
+    /// Whether a step could have a secret, as far as that can be known without a lease: nothing has to be revoked or recorded. A
+    /// Vault is asked and gives no value; a file or a variable of this machine is read.
+    pub async fn check(&self, scope: &StepScope, name: &str) -> Result<(), CredentialError> {
+        let (provider_name, provider) = self.provider(scope, name)?;
+        let failed = |cause| CredentialError { name: name.to_owned(), provider: provider_name.to_owned(), cause };
+        let entry = provider.locate(scope.tenant, name).map_err(failed)?.entry;
+        if entry.kind == EntryKind::Leased && self.0.options.journal.is_none() {
+            return Err(failed(Cause::JournalUnusable("this worker has none".to_owned())));
+        }
+        provider.check(&entry).await.map_err(failed)
     }
 
     /// How it stands with every provider; never values.
@@ -184,12 +196,13 @@ impl Credentials {
         self.0.owed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Where secrets are looked for on behalf of a run that acts in this environment: there, and nowhere else. What knows a
-    /// single environment serves every run, and what has nothing for runs without a profile serves them as its own.
+    /// Where secrets are looked for on behalf of a run that acts in this environment: there, and nowhere else. What names no
+    /// environment but `default` serves every run, and what has nothing for runs without a profile serves them as its own.
     pub fn environment_for(&self, environment: &str) -> Option<String> {
         let known = &self.0.options.environments;
         let is_served = known.contains_key(environment) || known.contains_key(ANY_ENVIRONMENT);
-        let is_strange = known.len() > 1 && environment != NO_ENVIRONMENT;
+        let names_some = known.keys().any(|name| name != DEFAULT_ENVIRONMENT);
+        let is_strange = names_some && environment != NO_ENVIRONMENT;
         (is_served || is_strange).then(|| environment.to_owned())
     }
 
@@ -257,6 +270,8 @@ mod tests {
         assert_eq!(asked(&["*", "dev"], "prod").as_deref(), Some("prod"), "a worker for all environments serves it");
         assert_eq!(asked(&["staging", "dev"], "prod").as_deref(), Some("prod"), "with none, not with another's");
         assert_eq!(asked(&["default"], "prod"), None, "one for everything");
+        assert_eq!(asked(&["prod"], "dev").as_deref(), Some("dev"), "a run of dev gets nothing of prod");
+        assert_eq!(asked(&["prod"], "none"), None, "the worker's own environment");
         assert_eq!(asked(&["default", "prod"], "none"), None, "no profile, no environment");
     }
 }

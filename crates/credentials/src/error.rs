@@ -68,6 +68,26 @@ impl Cause {
         }
     }
 
+    /// Whether this worker cannot get at its provider, or cannot keep what it gets: a worker elsewhere may do better. A secret
+    /// that is not there, and one that the provider denies, are missing for every worker.
+    pub const fn is_out_of_reach(&self) -> bool {
+        match self {
+            Self::LoginRefused(_)
+            | Self::Unavailable(_)
+            | Self::TooSlow(_)
+            | Self::CutOff(_)
+            | Self::AddressClosed(_)
+            | Self::JournalUnusable(_) => true,
+            Self::Memory(error) => !matches!(error, SecretMemoryError::TooLong | SecretMemoryError::NotText),
+            Self::NotThere(_)
+            | Self::Sealed
+            | Self::Denied(_)
+            | Self::Throttled { .. }
+            | Self::Unreadable(_)
+            | Self::LeaseTooLong(_) => false,
+        }
+    }
+
     pub const fn code(&self) -> &'static str {
         match self {
             Self::NotThere(_) | Self::Memory(SecretMemoryError::TooLong | SecretMemoryError::NotText) => {
@@ -114,4 +134,20 @@ pub(crate) fn quoted(text: &str) -> String {
         shown.push('…');
     }
     visible(&shown).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_every_worker_would_be_refused_is_no_fault_of_one() {
+        for cause in [Cause::NotThere(String::new()), Cause::Sealed, Cause::Denied(String::new())] {
+            assert!(!cause.is_out_of_reach(), "{cause}");
+        }
+        for cause in [Cause::Unavailable(String::new()), Cause::TooSlow(Duration::from_secs(1))] {
+            assert!(cause.is_out_of_reach(), "{cause}");
+        }
+        assert!(!Cause::from(SecretMemoryError::TooLong).is_out_of_reach(), "it is as long for every worker");
+    }
 }

@@ -27,6 +27,18 @@ pub trait SecretProvider: Send + Sync {
 
     fn fetch<'a>(&'a self, entry: &'a Entry) -> BoxFuture<'a, Result<Fetched, Cause>>;
 
+    /// Whether the entry could be fetched now. A lease is never taken for that: where the entry has one, this says no more than
+    /// whether the provider answers, unless it has a question for it.
+    fn check<'a>(&'a self, entry: &'a Entry) -> BoxFuture<'a, Result<(), Cause>> {
+        Box::pin(async move {
+            if entry.kind != EntryKind::Leased {
+                return self.fetch(entry).await.map(drop);
+            }
+            let Description { reachable, detail, .. } = self.describe().await;
+            if reachable { Ok(()) } else { Err(Cause::Unavailable(detail)) }
+        })
+    }
+
     /// Has a lease end after this span from now, sooner or later than it would have.
     fn renew<'a>(&'a self, lease_id: &'a str, span: Duration) -> BoxFuture<'a, Result<Lease, Cause>>;
 

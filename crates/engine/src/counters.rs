@@ -1,6 +1,6 @@
 //! Numbers about runs since this engine was opened, for metrics. Counting costs an addition.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError, RwLock};
 
@@ -8,6 +8,7 @@ use interlock_core::plan::{StepSpec, Work};
 use interlock_core::run::change::{ChangeSet, SideWrite};
 use interlock_core::run::{Run, Step};
 use interlock_core::state::{ApprovalState, AssignmentState, RunState, StepKind, StepState};
+use interlock_core::work::AttemptRef;
 use interlock_core::work::credential::CredentialUsed;
 
 const STATES: usize = RunState::ALL.len();
@@ -22,8 +23,11 @@ pub struct Counters {
     durations: [Durations; STATES],
     /// Batches of output that came for an attempt that was over.
     output_refused: AtomicU64,
-    /// Slots of schedules that were started, and those that had been before.
-    slots: [AtomicU64; 2],
+    /// Results that were reported for attempts that were over, and the last of these attempts.
+    late_reports: AtomicU64,
+    late_attempts: Mutex<VecDeque<AttemptRef>>,
+    /// Slots of schedules that were started, those that had been before, and those that failed.
+    slots: [AtomicU64; 3],
     /// What became of offers of runs, by worker.
     assignments: Mutex<BTreeMap<(String, AssignmentState), u64>>,
     /// How long attempts took, by environment and what was carried out.
@@ -38,6 +42,9 @@ pub struct Counters {
 
 /// Histograms by labels that workflows and workers choose: so many, and one for all others.
 struct Labelled<const N: usize>(RwLock<Vec<([String; N], Durations)>>);
+
+/// Attempts with late reports that are remembered, so that a report which is repeated is noted once.
+const LATE_ATTEMPTS_MAX: usize = 1_000;
 
 /// How many sets of labels are told apart.
 const LABELLED_MAX: usize = 100;
@@ -209,8 +216,13 @@ impl Counters {
         self.slots[usize::from(!fresh)].fetch_add(1, Ordering::Relaxed);
     }
 
-    /// How many slots of schedules were started, and how many had been before.
-    pub fn slots(&self) -> [u64; 2] {
+    /// Counts a slot whose run could not be started.
+    pub(crate) fn slot_failed(&self) {
+        self.slots[2].fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// How many slots of schedules were started, how many had been before, and how many failed.
+    pub fn slots(&self) -> [u64; 3] {
         self.slots.each_ref().map(|count| count.load(Ordering::Relaxed))
     }
 
@@ -221,6 +233,25 @@ impl Counters {
     /// How often output came for an attempt that was over.
     pub fn outputs_refused(&self) -> u64 {
         self.output_refused.load(Ordering::Relaxed)
+    }
+
+    /// Counts a late report. Whether it is the attempt's first, as far as is remembered.
+    pub(crate) fn late_report(&self, at: AttemptRef) -> bool {
+        self.late_reports.fetch_add(1, Ordering::Relaxed);
+        let mut known = self.late_attempts.lock().unwrap_or_else(PoisonError::into_inner);
+        if known.contains(&at) {
+            return false;
+        }
+        if known.len() >= LATE_ATTEMPTS_MAX {
+            known.pop_front();
+        }
+        known.push_back(at);
+        true
+    }
+
+    /// How often a result was reported for an attempt that was over.
+    pub fn late_reports(&self) -> u64 {
+        self.late_reports.load(Ordering::Relaxed)
     }
 
     /// Every transition that has happened, with how often.

@@ -198,6 +198,11 @@ mod tests {
         Evaluator { time_max: short, queue_time_max: short, ..Evaluator::new(false, cores) }
     }
 
+    /// What follows may take its time: only what hangs is to be cut off.
+    fn patient(pool: Evaluator) -> Evaluator {
+        Evaluator { time_max: Duration::from_mins(1), ..pool }
+    }
+
     #[tokio::test]
     async fn a_tenant_that_fills_its_share_leaves_the_rest_to_others_and_is_told() {
         let pool = evaluator(8);
@@ -210,6 +215,7 @@ mod tests {
             assert!(error.message.contains("longer than"), "{error}");
         }
         assert_eq!(pool.abandoned(), 2);
+        let pool = patient(pool);
         let third = tokio::time::timeout(Duration::from_millis(50), pool.for_run(tenant(1), |_| 3)).await;
         assert!(third.is_err(), "its share is used up");
         assert_eq!(pool.for_run(tenant(2), |_| 4).await.unwrap(), 4);
@@ -229,6 +235,7 @@ mod tests {
             message.contains("this request takes longer than 0.05 s") && message.contains("a smaller file"),
             "{message}"
         );
+        let pool = patient(pool);
         assert_eq!(pool.for_request(tenant(1), |_| 1).await, Err(Refused::Busy));
         assert_eq!(pool.for_request(tenant(2), |_| 2).await, Ok(2));
         assert_eq!(pool.for_run(tenant(1), |_| 3).await, Ok(3), "runs have places of their own");
@@ -240,6 +247,7 @@ mod tests {
         let (_release, wait) = mpsc::channel::<()>();
         let endless = pool.for_policy_tests(tenant(1), move |_| wait.recv().ok()).await;
         assert!(matches!(endless, Err(Refused::Failed(_))), "{endless:?}");
+        let pool = patient(pool);
         assert_eq!(pool.for_policy_tests(tenant(1), |_| 1).await, Err(Refused::Busy));
         assert_eq!(pool.for_request(tenant(1), |_| 2).await, Ok(2), "other requests of the tenant are answered");
         assert_eq!(pool.for_policy_tests(tenant(2), |_| 3).await, Ok(3));

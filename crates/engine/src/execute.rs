@@ -9,6 +9,7 @@ use interlock_core::rejection::Rejection;
 use interlock_core::run::Run;
 use interlock_core::run::change::{ChangeSet, ClaimChange, Context, LiveChange, SideWrite};
 use interlock_core::run::receipt::Receipt;
+use interlock_core::state::AssignmentState;
 use interlock_store::Refusal;
 
 use crate::Engine;
@@ -170,6 +171,9 @@ impl Engine {
                     self.signals().match_in_background(run.tenant, awaited.signal.clone(), awaited.key.clone());
                 }
                 SideWrite::Outbox(_) => self.0.relay.notify_one(),
+                SideWrite::PutAssignment(record) if record.state == AssignmentState::Expired => {
+                    self.lost_in_background(record.session, run.id);
+                }
                 SideWrite::PutApproval { approval, .. } => self.read_present_state_in_background(run.tenant, approval),
                 SideWrite::FreeSubject { subject }
                 | SideWrite::LeaveQueue { subject }

@@ -17,6 +17,7 @@ pub mod dispatch;
 pub mod error;
 pub mod evaluator;
 mod execute;
+mod faults;
 pub mod feed;
 mod health;
 pub mod ids;

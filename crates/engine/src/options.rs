@@ -30,6 +30,8 @@ pub struct EngineOptions {
     pub effect_settles_after: Millis,
     /// How long the search for a worker may take that has a run as a whole.
     pub assignment: Arc<AssignmentTimes>,
+    /// How long a worker with a fault is given no command and no run.
+    pub fault_pause: Millis,
     /// How often the reaper looks for lost sessions and stuck steps.
     pub reap_every: Millis,
     /// How often the store is scanned for ready runs that no hint told of.
@@ -81,6 +83,7 @@ impl EngineOptions {
             session_renewal: limits::SESSION_RENEWAL,
             effect_settles_after: limits::EFFECT_SETTLES_AFTER,
             assignment: Arc::default(),
+            fault_pause: limits::WORKER_FAULT_PAUSE,
             reap_every: Millis(1_000),
             scan_every: Millis(1_000),
             seal_every: Millis(200),

@@ -113,6 +113,8 @@ impl Workers {
         }
         let session = SessionId(self.0.0.options.ids.fresh());
         let now = self.0.now();
+        let identity = worker.as_ref().map(|worker| worker.identity);
+        let inherited = self.inherited(hello.tenant, &hello.worker, identity, now).await?;
         let row = SessionRow {
             id: session,
             tenant: hello.tenant,
@@ -120,18 +122,22 @@ impl Workers {
             build_id: hello.build_id,
             queues: hello.queues,
             slots: hello.slots,
-            state: WorkerState::Online,
+            state: if inherited.fault.is_some() { WorkerState::Errored } else { WorkerState::Online },
             registered_at: now,
             lease_expires_at: now + self.0.0.options.session_lease,
             heartbeat_at: now,
             tasks: hello.tasks,
             capabilities: hello.capabilities,
-            identity: worker.as_ref().map(|worker| worker.identity),
-            terms: worker.map(|worker| worker.terms),
+            identity,
+            terms: WorkerTerms::narrowed(worker.map(|worker| worker.terms), hello.environments),
             unlisted: Vec::new(),
+            fault: inherited.fault,
+            lost: inherited.lost,
+            maintenance: inherited.maintenance,
+            labels: hello.labels,
         };
         self.0.0.store.write(RegisterSession(row.clone())).await?;
-        let info = SessionInfo::of(row, now);
+        let info = SessionInfo::of(row, now, self.0.0.options.fault_pause);
         self.follow_flag(&info).await?;
         self.0.0.sessions.map().insert(session, info);
         self.0.0.dispatch.rescan.notify_one();
@@ -152,7 +158,7 @@ impl Workers {
             return Ok(info);
         }
         let row = self.0.0.store.session(session).await?.filter(|row| row.state != WorkerState::Offline);
-        let info = SessionInfo::of(row.ok_or(EngineError::SessionGone)?, now);
+        let info = SessionInfo::of(row.ok_or(EngineError::SessionGone)?, now, self.0.0.options.fault_pause);
         self.follow_flag(&info).await?;
         self.0.0.sessions.map().insert(session, Arc::clone(&info));
         self.0.0.dispatch.rescan.notify_one();
@@ -183,7 +189,7 @@ impl Workers {
             return Ok(info);
         }
         let row = self.0.0.store.session(session).await?.ok_or(EngineError::SessionGone)?;
-        Ok(SessionInfo::of(row, self.0.now()))
+        Ok(SessionInfo::of(row, self.0.now(), self.0.0.options.fault_pause))
     }
 
     /// Whether the session may say what became of this attempt: a run of another tenant does not exist for it. One that
@@ -213,6 +219,11 @@ impl Workers {
         let row = self.0.0.store.session(session).await?;
         // Whichever server was told.
         info.set_drained(row.as_ref().is_some_and(|row| row.state == WorkerState::Draining));
+        if let Some(row) = &row
+            && info.follow(row, self.0.now(), self.0.0.options.fault_pause)
+        {
+            self.0.0.dispatch.let_in();
+        }
         if !info.takes_work()
             && let Err(error) = self.lose_assignments(session, "its worker takes no more work").await
         {
@@ -246,6 +257,13 @@ impl Workers {
         self.0.0.sessions.get(session).is_some_and(|info| info.is_drained())
     }
 
+    /// How long the session's last heartbeat took, as its worker says.
+    pub fn measured(&self, session: SessionId, round_trip: Millis) {
+        if let Some(info) = self.0.0.sessions.get(session) {
+            info.set_round_trip(round_trip);
+        }
+    }
+
     /// The session takes nothing new here from now on; the other servers find it in its row.
     pub fn drained(&self, session: SessionId) {
         if let Some(info) = self.0.0.sessions.get(session) {
@@ -266,8 +284,13 @@ impl Workers {
 
     /// Why the session's worker is given nothing, where that is not for want of work.
     pub fn notice(&self, session: SessionId) -> Option<String> {
-        let is_held_back = self.0.0.sessions.get(session).is_some_and(|info| info.is_held_back());
-        is_held_back.then(|| {
+        let info = self.0.0.sessions.get(session)?;
+        if info.is_in_maintenance() {
+            let what = "an operator has put this worker into maintenance: it keeps what it has, and is given nothing new; \
+                        `interlock worker show` says who and why";
+            return Some(what.to_owned());
+        }
+        info.is_held_back().then(|| {
             format!(
                 "{WORKER_ORCHESTRATION} is off for this tenant: steps run in the server's own worker; an admin switches it \
                  on with `interlock flag set {WORKER_ORCHESTRATION} true`"

@@ -17,6 +17,7 @@ use crate::details::PayloadFacts;
 use crate::envelope;
 use crate::export::LoggedEntry;
 use crate::key::SigningKey;
+use crate::leave::LeaveFacts;
 
 pub const STATEMENT_TYPE: &str = "https://in-toto.io/Statement/v1";
 /// The predicate type of an evidence bundle. A name, not an address: nothing is fetched.
@@ -60,6 +61,9 @@ pub struct Record {
     /// What policy said of the run's actions, each with the hash of the bundle that said it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub decisions: Vec<DecisionFacts>,
+    /// Steps that were handed out unasked and effects, each with the hash of the bundle that allowed it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub leave: Vec<LeaveFacts>,
     pub approvals: Vec<ApprovalFacts>,
     pub receipts: Vec<ReceiptFacts>,
     /// What the run has cost, by provider and model.

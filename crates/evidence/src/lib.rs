@@ -21,6 +21,7 @@ pub mod entry;
 pub mod envelope;
 pub mod export;
 pub mod key;
+pub mod leave;
 pub mod limits;
 pub mod page;
 pub mod tiles;

@@ -13,6 +13,7 @@ use crate::bundle::{
 use crate::costs::CostFacts;
 use crate::credentials::CredentialFacts;
 use crate::details::PayloadFacts;
+use crate::leave::LeaveFacts;
 
 const STYLE: &str = "body{font:15px/1.5 system-ui,sans-serif;margin:2rem auto;max-width:72rem;padding:0 1rem;color:#1b1f24}\
 h1{font-size:1.5rem}h2{font-size:1.15rem;margin-top:2rem}table{border-collapse:collapse;width:100%}\
@@ -38,6 +39,7 @@ pub fn page(statement: &Statement, sha256: Hash) -> String {
     facts(&mut body, run, previous.map(|hash| hash.0));
     steps(&mut body, &record.steps);
     decisions(&mut body, &record.decisions);
+    leave(&mut body, &record.leave);
     approvals(&mut body, &record.approvals);
     receipts(&mut body, &record.receipts);
     costs(&mut body, &record.costs);
@@ -173,6 +175,23 @@ fn decisions(page: &mut String, decisions: &[DecisionFacts]) {
                 decision.bundle.0,
                 instant(decision.at),
             ),
+        );
+    }
+    page.push_str("</table>\n");
+}
+
+fn leave(page: &mut String, leave: &[LeaveFacts]) {
+    if leave.is_empty() {
+        return;
+    }
+    page.push_str("<h2>Let happen</h2>\n");
+    page.push_str("<table>\n<tr><th>Step</th><th>Attempt</th><th>Receipt</th><th>Rules</th></tr>\n");
+    for LeaveFacts { position, attempt, receipt, bundle } in leave {
+        let receipt = receipt.map_or_else(|| "–".to_owned(), |receipt| text(&receipt.to_string()));
+        let (step, rules) = (position + 1, bundle.0);
+        add(
+            page,
+            format_args!("<tr><td>{step}</td><td>{attempt}</td><td>{receipt}</td><td><code>{rules}</code></td></tr>\n"),
         );
     }
     page.push_str("</table>\n");

@@ -17,6 +17,7 @@ use crate::details::{PayloadFacts, ReadDetails, ended_by};
 use crate::entry::Commitments;
 use crate::envelope;
 use crate::key::PublicKey;
+use crate::leave::leave;
 use crate::limits::PROOF_HASHES_MAX;
 use crate::page::instant;
 use crate::tree::root_from_inclusion;
@@ -71,6 +72,10 @@ pub fn verify_bundle(bundle: &str, key: &PublicKey) -> BundleReport {
     let told = || costs(rows.iter().flat_map(|(_, details)| &details.events));
     if completeness.0.is_empty() && told() != statement.predicate.record.costs {
         integrity.add("the record says otherwise than the log what the run has cost");
+    }
+    let allowed = || leave(rows.iter().flat_map(|(_, details)| &details.events));
+    if completeness.0.is_empty() && allowed() != statement.predicate.record.leave {
+        integrity.add("the record says otherwise than the log under which rules its steps were let happen");
     }
     let given = || credentials(rows.iter().filter_map(|(_, details)| details.context.as_ref()));
     if completeness.0.is_empty() && given() != statement.predicate.record.credentials_used {

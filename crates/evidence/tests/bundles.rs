@@ -15,6 +15,7 @@ use interlock_evidence::costs::costs;
 use interlock_evidence::credentials::credentials;
 use interlock_evidence::details::{DoneStep, PayloadFacts, RowDetails};
 use interlock_evidence::export::LoggedEntry;
+use interlock_evidence::leave::LeaveFacts;
 use interlock_evidence::page::page;
 use interlock_evidence::tree::{MemoryTree, inclusion};
 use interlock_evidence::verify_bundle::{BundleReport, verify_bundle};
@@ -126,6 +127,12 @@ fn record() -> Record {
         },
         steps: vec![step(0, "gate", None), step(1, "notify", Some(output()))],
         decisions: Vec::new(),
+        leave: vec![LeaveFacts {
+            position: 1,
+            attempt: 1,
+            receipt: Some(receipt().receipt),
+            bundle: HashHex(Hash([4; 32])),
+        }],
         approvals: vec![approval()],
         receipts: vec![receipt()],
         costs: costs([json!({ "cost": cost() })].iter()),
@@ -150,7 +157,12 @@ fn statement(change: impl FnOnce(&mut Record)) -> Statement {
             (None, None),
         ),
         (15, (3, 3), json!([{"event": "approval.resolved", "step": 0, "approval": approval_id}]), done(0, None)),
-        (20, (4, 4), json!([{"event": "receipt.recorded", "step": 1, "receipt": receipt_id}]), (None, None)),
+        (
+            20,
+            (4, 4),
+            json!([{"event": "receipt.recorded", "step": 1, "attempt": 1, "receipt": receipt_id, "bundle": HashHex(Hash([4; 32]))}]),
+            (None, None),
+        ),
         (
             22,
             (5, 5),
@@ -260,7 +272,9 @@ fn another_key_or_a_changed_byte_breaks_the_integrity() {
 #[test]
 fn a_record_that_the_log_contradicts_is_not_intact() {
     type Change = fn(&mut Record);
-    let changes: [(&str, Change); 21] = [
+    let changes: [(&str, Change); 23] = [
+        ("under which rules", |record| record.leave.clear()),
+        ("under which rules", |record| record.leave[0].bundle = HashHex(Hash([5; 32]))),
         ("credentials", |record| record.credentials_used.clear()),
         ("credentials", |record| record.credentials_used[0].lease_id = None),
         ("has cost", |record| record.costs[0].micros = 1),

@@ -223,7 +223,7 @@ impl RunFacts {
             labels: run.header.labels.clone(),
             iteration,
             attempt,
-            writes: run.notes.writes,
+            writes: run.notes.writes_besides(action.step, iteration),
             spend_micros: run.notes.spent_micros,
             agreed: run.notes.agreed.iter().any(is_it),
         }

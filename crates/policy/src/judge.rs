@@ -34,7 +34,7 @@ impl Bundle {
             shadow: None,
             tier: decided.as_ref().map_or_else(|_| String::new(), |decision| decision.tier.to_string()),
         };
-        Ruling { decision: core_decision(decided, plan), basis: Some(Arc::new(basis)) }
+        Ruling { decision: core_decision(decided, plan), basis: Some(Arc::new(basis)), standing: None }
     }
 }
 

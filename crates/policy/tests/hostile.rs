@@ -15,7 +15,7 @@ fn undecided(rules: &str) -> Undecided {
     let bundle = bundle(rules).unwrap_or_else(|error| panic!("{error}"));
     let start = Instant::now();
     let answer = bundle.decide(&changed(&[])).expect_err("there is an answer");
-    assert!(start.elapsed() < Duration::from_secs(20), "{:?} for {answer}", start.elapsed());
+    assert!(start.elapsed() < Duration::from_mins(2), "{:?} for {answer}", start.elapsed());
     answer
 }
 

@@ -12,6 +12,7 @@ use interlock_core::time::Millis;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+pub use interlock_core::work::fault::CanaryReport;
 pub use interlock_core::work::offer::{OfferAnswer, OfferVerdict, OfferedCommand, RunOffer, RunRef};
 pub use interlock_core::work::output::{OutputBatch, OutputChunk, OutputStream, OutputTaken};
 pub use interlock_core::work::{
@@ -48,6 +49,8 @@ pub mod limits {
     pub const TASKS_MAX: usize = 1_000;
     /// Capabilities that one worker names.
     pub const CAPABILITIES_MAX: usize = 64;
+    /// Labels of one worker.
+    pub const LABELS_MAX: usize = 32;
     /// Runs whose directories one worker keeps.
     pub const KEPT_RUNS_MAX: usize = 1_000;
     /// How long a poll may wait for work.
@@ -79,6 +82,12 @@ pub struct Heartbeat {
     /// The runs whose directories it keeps.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub keeps: Vec<RunRef>,
+    /// What became of its canaries, where an answer has asked for them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub canary: Option<CanaryReport>,
+    /// How long the last heartbeat took to be answered, where that answer said that the server takes it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub round_trip_ms: Option<Millis>,
 }
 
 /// The answer to a [`Heartbeat`].
@@ -99,7 +108,17 @@ pub struct Renewed {
     /// Of the runs whose directories it keeps, those that are not its own any more.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub over: Vec<RunRef>,
+    /// The worker is `errored`: it tries the controls of its sandbox out again, and says with its next heartbeat what became of
+    /// that.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub prove: bool,
+    /// Fields of a heartbeat that this server takes besides those of the first release: `round_trip_ms`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub takes: Vec<String>,
 }
+
+/// The field of a heartbeat that says how long the last one took.
+pub const ROUND_TRIP: &str = "round_trip_ms";
 
 /// Asks for work, and waits for it for a while.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]

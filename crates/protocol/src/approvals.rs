@@ -49,8 +49,11 @@ pub struct ApprovalView {
     pub quorum: u32,
     /// The groups whose members may vote; every person with the role may where empty.
     pub approvers: Vec<String>,
-    /// People who may not vote.
+    /// People who started or directed the run, and may not vote.
     pub excluded: Vec<String>,
+    /// They may vote all the same: the tenant lets people approve their own runs. Said while it is open.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub self_approval: bool,
     /// Who started the run that asks: a person, else what did, such as `api` or `schedule`. Said while it is open.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub started_by: Option<String>,

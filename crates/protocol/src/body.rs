@@ -2,6 +2,8 @@
 //! which would lose a payload's own text; so these messages are read as flat records first, and the record is
 //! checked. That also lets them refuse unknown fields.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use interlock_core::cost::Cost;
 use interlock_core::ids::{ReceiptId, RunId, TenantId};
 use interlock_core::json::Json;
@@ -122,12 +124,15 @@ struct HelloRecord {
     build_id: Option<String>,
     tasks: Option<Vec<String>>,
     capabilities: Option<Vec<String>>,
+    environments: Option<BTreeSet<String>>,
+    #[serde(default)]
+    labels: BTreeMap<String, String>,
 }
 
 impl From<HelloRecord> for HelloBody {
     fn from(record: HelloRecord) -> Self {
-        let HelloRecord { worker, tenant, queues, slots, build_id, tasks, capabilities } = record;
-        Self(WorkerHello { worker, tenant, queues, slots, build_id, tasks, capabilities })
+        let HelloRecord { worker, tenant, queues, slots, build_id, tasks, capabilities, environments, labels } = record;
+        Self(WorkerHello { worker, tenant, queues, slots, build_id, tasks, capabilities, environments, labels })
     }
 }
 

@@ -2,6 +2,8 @@
 //! the number that the worker has given it, so that many are under way at once and answers come in any order.
 //!
 //! A call is what the request to its address would be, and is held against the same: credential, role, session, size, rate.
+//! What goes with the call ([`crate::call`]) stands in the frame, where the server has said with [`CALL_CONTEXT`] that it
+//! takes it: one of an earlier release would close the channel.
 
 use std::borrow::Cow;
 
@@ -17,6 +19,9 @@ pub mod limits {
     pub const FRAME_BYTES_MAX: usize = 256 << 10;
 }
 
+/// The header of the answer to the handshake by which a server says that frames may have the call's context.
+pub const CALL_CONTEXT: &str = "interlock-call-context";
+
 /// From the worker: what it would have sent by `POST`.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -25,6 +30,12 @@ pub struct CallFrame<'a> {
     /// The address, as in [`crate::agent::path`].
     #[serde(borrow)]
     pub call: Cow<'a, str>,
+    /// Names the call: a repeat has the same.
+    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
+    pub idempotency_key: Option<Cow<'a, str>>,
+    /// W3C trace context.
+    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
+    pub traceparent: Option<Cow<'a, str>>,
     #[serde(borrow)]
     pub body: &'a RawValue,
 }

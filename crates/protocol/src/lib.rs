@@ -2,7 +2,7 @@
 //!
 //! [`runs`] holds what is asked and answered about runs, [`schedules`] and [`webhooks`] about what starts them and
 //! what they tell, [`agent`] the calls of a worker;
-//! [`operations`] what an operator looks at;
+//! [`call`] what goes with each of them, [`operations`] what an operator looks at;
 //! [`transport::Transport`] is the trait through which a worker makes them, wherever the engine is.
 //! [`problem::Problem`] is how every refusal looks on the wire. [`body`] reads the few messages whose JSON needs care.
 
@@ -12,6 +12,7 @@ pub mod audit;
 pub mod body;
 pub mod broker;
 pub mod bulk;
+pub mod call;
 pub mod changes;
 pub mod channel;
 pub mod code;

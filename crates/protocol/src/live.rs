@@ -65,6 +65,9 @@ pub struct Cursor {
     pub stream_seq: u64,
 }
 
+/// How long a cursor may be: its three numbers have fewer digits.
+pub const CURSOR_BYTES_MAX: usize = 64;
+
 /// A text that is no cursor.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is no last_event_id: send back the `id` of the last event that you have seen")]
@@ -91,7 +94,7 @@ impl std::str::FromStr for Cursor {
     fn from_str(text: &str) -> Result<Self, InvalidCursor> {
         let invalid = || InvalidCursor(text.chars().take(80).collect());
         // `+5` and the like are numbers to Rust, and none to us.
-        if !text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.') {
+        if text.len() > CURSOR_BYTES_MAX || !text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.') {
             return Err(invalid());
         }
         let mut parts = text.split('.');
@@ -150,6 +153,9 @@ pub struct Meta {
     pub initiator: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub person: Option<String>,
+    /// The name of the API key that caused it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
     /// The W3C trace context that the run was started in.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub traceparent: Option<String>,

@@ -1,11 +1,14 @@
 //! What an operator looks at: workers, queues, and how everything stands on one screen.
 
+use std::collections::BTreeMap;
+
 use interlock_core::ids::{ApprovalId, OutboundId, RunId, SessionId};
 use interlock_core::run::why::Cause;
-use interlock_core::state::{AssignmentState, Detail, Reason, RunState, WorkerState};
+use interlock_core::state::{AssignmentState, Detail, FaultCheck, Reason, RunState, WorkerState};
 use interlock_core::time::{Millis, Timestamp};
 use interlock_core::trigger::EndpointState;
 use interlock_core::work::WorkerTerms;
+use interlock_core::work::fault::WorkerMaintenance;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -15,6 +18,7 @@ pub mod path {
     pub const WORKERS: &str = "/api/v1/workers";
     pub const WORKER: &str = "/api/v1/workers/{session}";
     pub const WORKER_DRAIN: &str = "/api/v1/workers/{session}/drain";
+    pub const WORKER_MAINTENANCE: &str = "/api/v1/workers/{session}/maintenance";
     pub const QUEUES: &str = "/api/v1/queues";
     pub const STATS: &str = "/api/v1/stats";
 }
@@ -25,8 +29,9 @@ pub mod limits {
 
     /// Workers of one answer, the ones last heard of first.
     pub const WORKERS_MAX: usize = 500;
-    /// Steps that are listed of one worker.
+    /// Steps that are listed of one worker, and those of them that are named by their key.
     pub const HELD_MAX: usize = 500;
+    pub const HELD_NAMED_MAX: usize = 100;
     /// The oldest runs that wait for a person, each with why; and the oldest open approvals.
     pub const OLDEST_MAX: usize = 5;
     pub const APPROVALS_MAX: usize = 10;
@@ -66,10 +71,42 @@ pub struct WorkerView {
     /// It is inside a server, and serves all tenants.
     #[serde(default)]
     pub shared: bool,
-    /// The environments, network segments and profiles that its certificate lets it work in; absent for one that registered
-    /// with an API key.
+    /// The environments, network segments and profiles that it works in, by its certificate and by what it named when it
+    /// registered; absent for one with an API key that named none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub terms: Option<WorkerTerms>,
+    /// Why it is `errored`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fault: Option<WorkerFaultView>,
+    /// Who keeps new work from it, why and until when.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub maintenance: Option<WorkerMaintenance>,
+    /// What people tell it apart by, as it registered.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub labels: BTreeMap<String, String>,
+}
+
+/// What has failed on a worker. It is given no command and no run for a minute, unless it shows before that it is well.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct WorkerFaultView {
+    pub check: FaultCheck,
+    /// The run that showed it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run_id: Option<RunId>,
+    pub why: String,
+    /// When it was last seen.
+    pub since: Timestamp,
+}
+
+/// Keeps new work from a worker for a while.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct BeginMaintenance {
+    /// Why: it is shown with the worker.
+    pub reason: String,
+    /// When it ends by itself; only an operator ends it where omitted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<Timestamp>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -103,6 +140,9 @@ pub struct AssignedRunView {
 pub struct HeldStepView {
     pub run_id: RunId,
     pub position: u32,
+    /// The key of the step; absent for a run that has just ended, and where the worker has very many.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub step: Option<String>,
     pub attempt: u32,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub since: Option<Timestamp>,

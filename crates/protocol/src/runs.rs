@@ -152,6 +152,7 @@ pub struct RunView {
     pub tracestate: Option<String>,
     pub trigger: Trigger,
     pub priority: i32,
+    /// A person, or `key deploy-bot`, with `of` its owner where the key has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub started_by: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -173,6 +174,9 @@ pub struct RunView {
     /// What its attempts have cost so far, in millionths; only where a single run is asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spent_micros: Option<u64>,
+    /// The unit of that, where the workflow names one (`limits.unit`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spent_unit: Option<String>,
     /// The run in numbers, once it has ended; only where a single run is asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metrics: Option<RunMetrics>,
@@ -227,7 +231,7 @@ pub struct AssignmentView {
 /// What a person, or a rule of the workflow, has asked of a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct DirectiveView {
-    /// Absent where a rule did.
+    /// A person, or `key deploy-bot`, with `of` its owner where the key has one; absent where a rule did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
     pub reason: String,
@@ -352,6 +356,9 @@ pub struct RunQuery {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct ReceiptList {
     pub receipts: Vec<Receipt>,
+    /// The hash of the policy bundle that allowed the effect, by the receipt's id; absent where no policy was asked.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub bundles: BTreeMap<String, String>,
 }
 
 /// A step that waits for a signal.

@@ -24,6 +24,8 @@ pub mod path {
 pub mod limits {
     /// Workflows, or versions, of one answer.
     pub const PAGE_MAX: usize = 500;
+    /// How long the name of a file may be that messages call it by.
+    pub const FILE_BYTES_MAX: usize = 1_024;
 }
 
 /// Something that is wrong with a workflow file, and where. Lines and columns count from 1, columns in characters.

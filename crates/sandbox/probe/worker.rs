@@ -9,7 +9,10 @@ pub fn run(arguments: &[&str]) {
     let runtime =
         tokio::runtime::Builder::new_multi_thread().enable_all().worker_threads(2).build().expect("a runtime");
     match arguments {
-        ["hold", mark] => runtime.block_on(hold(mark)),
+        ["hold", mark, watchdog_seconds] => {
+            let watchdog = Duration::from_secs(watchdog_seconds.parse().expect("a number"));
+            runtime.block_on(hold(mark, watchdog));
+        }
         ["measure", profile, count] => {
             runtime.block_on(measure(profile.parse().expect("a profile"), count.parse().expect("a number")));
         }
@@ -29,12 +32,12 @@ async fn open() -> Sandbox {
 }
 
 /// Runs a command that never ends, and says so.
-async fn hold(mark: &str) {
+async fn hold(mark: &str, watchdog: Duration) {
     let sandbox = open().await;
     let probe = std::env::current_exe().expect("a path").to_string_lossy().into_owned();
     let argv = vec![probe.clone(), "tree".to_owned(), mark.to_owned()];
     let command = CommandRules::default().permit(Profile::DevFlex, argv).expect("permitted");
-    let request = Request::new(command).read_only(probe).watchdog(Duration::from_millis(800));
+    let request = Request::new(command).read_only(probe).watchdog(watchdog);
     let mut running = sandbox.run(request).await.expect("started");
     let chunk = running.next().await.expect("output");
     write!(io::stdout(), "{}", chunk.text()).expect("stdout is read");

@@ -11,9 +11,12 @@ pub enum SandboxError {
     Refused { profile: Profile, control: Control, evidence: String },
     #[error(transparent)]
     Invalid(#[from] InvalidRequest),
-    /// There was no attestation, or the command could not be executed.
+    /// The command could not be executed in its sandbox.
     #[error("the command was not started: {0}")]
     NotStarted(String),
+    /// There was no attestation: this host does not confine commands now.
+    #[error("the command's confinement was not attested: {0}")]
+    NotAttested(String),
     /// Something of the host's is missing or closed to the worker.
     #[error("the sandbox cannot be set up: {0}")]
     Setup(String),

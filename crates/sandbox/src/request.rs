@@ -37,10 +37,13 @@ pub struct Request {
 pub struct InvalidRequest(String);
 
 impl Request {
+    /// The command has the variables that its rules let the workflow set.
     pub fn new(command: PermittedCommand) -> Self {
+        let own = OWN_VARIABLES.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+        let env = own.chain(command.variables().clone()).collect();
         Self {
             command,
-            env: OWN_VARIABLES.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect(),
+            env,
             work: None,
             read_only: Vec::new(),
             secrets: Vec::new(),
@@ -53,7 +56,8 @@ impl Request {
         }
     }
 
-    /// Nothing of the worker's environment reaches the command; this does.
+    /// A variable that the caller itself sets. Those of a workflow are judged: [`PermittedCommand::with_variables`]. Nothing of
+    /// the worker's own environment reaches the command.
     pub fn env(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.env.insert(name.into(), value.into());
         self
@@ -272,7 +276,7 @@ mod tests {
 
     #[test]
     fn secrets_in_arguments_and_environment_are_refused_without_being_shown() {
-        let secret = || SecretValue::new("hunter22");
+        let secret = || SecretValue::new("hunter22").unwrap();
         let in_argv = request(Profile::ProdStandard, &["/usr/bin/id", "--x=hunter22"])
             .secret(SecretPlace::File("a".to_owned()), secret());
         let in_env = plain().env("TOKEN", "hunter22").redact(secret());
@@ -285,7 +289,7 @@ mod tests {
 
     #[test]
     fn places_of_secrets_are_plain_and_distinct() {
-        let at = |place: SecretPlace| plain().secret(place, SecretValue::new("hunter22"));
+        let at = |place: SecretPlace| plain().secret(place, SecretValue::new("hunter22").unwrap());
         for place in [
             SecretPlace::File("../x".to_owned()),
             SecretPlace::File(String::new()),
@@ -295,9 +299,10 @@ mod tests {
         ] {
             assert!(refused(&at(place)).contains("no place"));
         }
-        let twice = at(SecretPlace::Descriptor(3)).secret(SecretPlace::Descriptor(3), SecretValue::new("hunter23"));
+        let other = SecretValue::new("hunter23").unwrap();
+        let twice = at(SecretPlace::Descriptor(3)).secret(SecretPlace::Descriptor(3), other);
         assert!(refused(&twice).contains("two secrets"));
-        assert!(refused(&plain().redact(SecretValue::new("abc"))).contains("4 …"));
+        assert!(refused(&plain().redact(SecretValue::new("abc").unwrap())).contains("4 …"));
         assert_eq!(at(SecretPlace::Descriptor(0)).check(), Ok(()));
     }
 
@@ -314,6 +319,8 @@ mod tests {
     #[test]
     fn variables_of_the_loader_and_times_beyond_the_profile_are_refused() {
         assert!(refused(&plain().env("LD_PRELOAD", "/tmp/x.so")).contains("LD_PRELOAD"));
+        let judged = plain().command.with_variables([("HOME".to_owned(), "/srv".to_owned())].into());
+        assert!(judged.unwrap_err().to_string().contains("HOME"), "no rule names it");
         assert!(refused(&plain().env("A=B", "")).contains("variable"));
         assert!(refused(&plain().timeout(Duration::from_secs(1_801))).contains("1800 s"));
         assert!(refused(&plain().watchdog(Duration::from_millis(1))).contains("watchdog"));

@@ -15,9 +15,10 @@ use crate::launch::view::{Additions, View};
 use crate::launch::{Identity, Launch, Programs};
 use crate::redact::Values;
 use crate::request::Request;
-use crate::running::{self, PreparedCommand, Running};
+use crate::running::{self, PreparedCommand, Running, StartError};
 use crate::secret::SecretPlace;
 use crate::shim::Action;
+use crate::spec::Namespace;
 use crate::state_folder::StateFolder;
 use crate::work_folder::WorkFolder;
 
@@ -64,6 +65,11 @@ impl Sandbox {
         let host = Arc::new(Host::prepare(options)?);
         let proofs = Arc::new(Box::pin(canary::prove(&host)).await);
         Ok(Self { host, proofs })
+    }
+
+    /// Runs the canaries again. What was proven when the sandbox was opened stays what it offers.
+    pub async fn prove_again(&self) -> Proofs {
+        Box::pin(canary::prove(&self.host)).await
     }
 
     /// What the canaries found.
@@ -119,15 +125,20 @@ impl Sandbox {
             watchdog: request.watchdog,
             wall: request.wall(),
             doors: group.doors().map_err(setup)?,
+            cgroups: group.joined(spec.has(Namespace::Cgroup)),
         };
         let prepared = PreparedCommand {
-            values: Values::new(request.secret_values()),
+            values: Values::new(request.secret_values())
+                .map_err(|error| SandboxError::Setup(format!("the forms of its secrets cannot be kept: {error}")))?,
             group: Some(group),
             broker,
             renewed_by_caller: request.renewed_by_caller,
             terminate_grace: request.terminate_grace,
         };
-        running::start(launch, &host.programs, prepared).await.map_err(SandboxError::NotStarted)
+        running::start(launch, &host.programs, prepared).await.map_err(|error| match error {
+            StartError::NotAttested(why) => SandboxError::NotAttested(why),
+            StartError::NotExecuted(why) => SandboxError::NotStarted(why),
+        })
     }
 }
 

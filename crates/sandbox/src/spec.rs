@@ -278,6 +278,31 @@ pub(crate) const BARE: Spec = Spec {
     required: &[],
 };
 
+impl Namespace {
+    /// Its name below `/proc/self/ns`.
+    pub const fn kind(self) -> &'static str {
+        match self {
+            Self::User => "user",
+            Self::Pid => "pid",
+            Self::Net => "net",
+            Self::Ipc => "ipc",
+            Self::Uts => "uts",
+            Self::Cgroup => "cgroup",
+        }
+    }
+
+    pub const fn control(self) -> Control {
+        match self {
+            Self::User => Control::UserNamespace,
+            Self::Pid => Control::PidNamespace,
+            Self::Net => Control::NetworkNamespace,
+            Self::Ipc => Control::IpcNamespace,
+            Self::Uts => Control::UtsNamespace,
+            Self::Cgroup => Control::CgroupNamespace,
+        }
+    }
+}
+
 impl Spec {
     pub fn has(&self, namespace: Namespace) -> bool {
         self.namespaces.contains(&namespace)
@@ -306,14 +331,8 @@ mod tests {
     fn a_namespace_that_a_profile_uses_is_one_that_it_requires() {
         for profile in Profile::ALL {
             let spec = profile.spec();
-            for (namespace, control) in [
-                (User, Control::UserNamespace),
-                (Pid, Control::PidNamespace),
-                (Net, Control::NetworkNamespace),
-                (Ipc, Control::IpcNamespace),
-                (Uts, Control::UtsNamespace),
-                (Cgroup, Control::CgroupNamespace),
-            ] {
+            for namespace in ALL_NAMESPACES {
+                let (namespace, control) = (*namespace, namespace.control());
                 assert_eq!(spec.has(namespace), spec.required.contains(&control), "{profile} {control}");
             }
         }

@@ -1,14 +1,69 @@
 //! The system calls that no safe function wraps. All `unsafe` of the crate stands here.
-#![expect(unsafe_code, reason = "hooks between fork and exec, raw descriptors, seccomp flags: no safe wrapper exists")]
+#![expect(
+    unsafe_code,
+    reason = "hooks between fork and exec, raw descriptors, seccomp flags, locked pages: no safe wrapper exists"
+)]
 
 use std::io;
 use std::os::fd::{FromRawFd, OwnedFd, RawFd};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
+use std::ptr::{self, NonNull};
 
 use seccompiler::sock_filter;
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
+use zeroize::Zeroize as _;
+
+/// Bytes in pages of their own: locked (never swapped), left out of core dumps, empty in a child process, and wiped when
+/// they are dropped.
+pub(crate) struct LockedBytes {
+    at: NonNull<u8>,
+    mapped: usize,
+    len: usize,
+}
+
+// SAFETY: the mapping belongs to this value alone and is not written to after `holding`.
+unsafe impl Send for LockedBytes {}
+// SAFETY: as above; shared references only read.
+unsafe impl Sync for LockedBytes {}
+
+impl LockedBytes {
+    pub fn holding(bytes: &[u8]) -> io::Result<Self> {
+        let (mapped, protection) = (bytes.len().max(1), libc::PROT_READ | libc::PROT_WRITE);
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+        // SAFETY: a new mapping at an address that the kernel picks.
+        let pages = unsafe { libc::mmap(ptr::null_mut(), mapped, protection, flags, -1, 0) };
+        if pages == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        let at = NonNull::new(pages.cast::<u8>()).ok_or_else(|| io::Error::from(io::ErrorKind::OutOfMemory))?;
+        // From here on the pages are given back by its drop, also where they cannot be locked.
+        let held = Self { at, mapped, len: bytes.len() };
+        // SAFETY: the pages are this value's own, no reference to them exists, and `bytes` are not among them.
+        unsafe {
+            check(libc::mlock(pages, mapped).into())?;
+            check(libc::madvise(pages, mapped, libc::MADV_DONTDUMP).into())?;
+            check(libc::madvise(pages, mapped, libc::MADV_WIPEONFORK).into())?;
+            ptr::copy_nonoverlapping(bytes.as_ptr(), at.as_ptr(), bytes.len());
+        }
+        Ok(held)
+    }
+
+    pub fn bytes(&self) -> &[u8] {
+        // SAFETY: `len` bytes were copied there in `holding` and are not written to while `self` lives.
+        unsafe { std::slice::from_raw_parts(self.at.as_ptr(), self.len) }
+    }
+}
+
+impl Drop for LockedBytes {
+    fn drop(&mut self) {
+        // SAFETY: the last use of the bytes; `&mut self` rules out other references.
+        unsafe { std::slice::from_raw_parts_mut(self.at.as_ptr(), self.len) }.zeroize();
+        // SAFETY: what mmap gave. Unmapping unlocks, too.
+        unsafe { libc::munmap(self.at.as_ptr().cast(), self.mapped) };
+    }
+}
 
 /// Runs the hook in the child, between fork and exec.
 ///
@@ -92,4 +147,36 @@ pub(crate) fn children_peak_bytes() -> u64 {
 
 fn check(answer: libc::c_long) -> io::Result<i64> {
     if answer < 0 { Err(io::Error::last_os_error()) } else { Ok(answer) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The flags of the mapping at an address, as the kernel tells them.
+    fn flags_at(address: usize) -> String {
+        let maps = std::fs::read_to_string("/proc/self/smaps").unwrap();
+        let mut within = false;
+        for line in maps.lines() {
+            let range = line.split(' ').next().and_then(|range| range.split_once('-'));
+            let hex = |text: &str| usize::from_str_radix(text, 16).ok();
+            if let Some((from, to)) = range.and_then(|(from, to)| Some((hex(from)?, hex(to)?))) {
+                within = (from..to).contains(&address);
+            } else if let Some(flags) = line.strip_prefix("VmFlags:").filter(|_| within) {
+                return format!("{flags} ");
+            }
+        }
+        String::new()
+    }
+
+    #[test]
+    fn locked_bytes_are_not_swapped_not_dumped_and_empty_in_children() {
+        let held = LockedBytes::holding(b"tok-0123456789").unwrap();
+        assert_eq!(held.bytes(), b"tok-0123456789");
+        let flags = flags_at(held.bytes().as_ptr() as usize);
+        for wanted in ["lo", "dd", "wf"] {
+            assert!(flags.contains(&format!(" {wanted} ")), "{wanted}: {flags}");
+        }
+        assert_eq!(LockedBytes::holding(b"").unwrap().bytes(), b"");
+    }
 }

@@ -133,6 +133,7 @@ const OF_TENANT: &[&str] = &[
     enrolment::path::IDENTITY,
     operations::path::WORKER,
     operations::path::WORKER_DRAIN,
+    operations::path::WORKER_MAINTENANCE,
     live::path::SSE_FEED,
     live::path::FEED,
     live::path::WS_FEED,

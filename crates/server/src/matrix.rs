@@ -241,6 +241,8 @@ pub static MATRIX: &[Line] = {
         line("GET", operations::path::WORKERS, Read, &[]),
         line("DELETE", operations::path::WORKER, Operate, &[(IdPosition::Path("session"), Thing::Session)]),
         line("POST", operations::path::WORKER_DRAIN, Operate, &[(IdPosition::Path("session"), Thing::Session)]),
+        line("POST", operations::path::WORKER_MAINTENANCE, Operate, &[(IdPosition::Path("session"), Thing::Session)]),
+        line("DELETE", operations::path::WORKER_MAINTENANCE, Operate, &[(IdPosition::Path("session"), Thing::Session)]),
         line("GET", operations::path::WORKER, Read, &[(IdPosition::Path("session"), Thing::Session)]),
         line("GET", runs::path::WHY, Read, OF_RUN),
         line("GET", live::path::SSE_RUN, Read, OF_RUN),

@@ -168,7 +168,7 @@ impl Metrics {
         now: Timestamp,
         with_runs: bool,
     ) -> Result<String, ApiError> {
-        for (hit, slots) in [Hit::New, Hit::Replayed].into_iter().zip(health.counters().slots()) {
+        for (hit, slots) in [Hit::New, Hit::Replayed, Hit::Failed].into_iter().zip(health.counters().slots()) {
             let counted = self.hits.get_or_create(&Hits { source: "scheduler", result: hit.as_str() });
             // Another request for the numbers may have been here.
             counted.inc_by(slots.saturating_sub(counted.get()));
@@ -196,6 +196,7 @@ impl Metrics {
                 loops: health.loops(),
                 set_aside: health.set_aside().len() as u64,
                 output_refused: health.counters().outputs_refused(),
+                late_reports: health.counters().late_reports(),
                 assignments: health.counters().assignments(),
                 violations: health.counters().violations(),
                 attempts: health.counters().attempts(),
@@ -267,6 +268,7 @@ struct OfRuns {
     loops: Vec<LoopHealth>,
     set_aside: u64,
     output_refused: u64,
+    late_reports: u64,
     assignments: Vec<(String, AssignmentState, u64)>,
     violations: Vec<(String, u64)>,
     attempts: Vec<([String; 2], Measured)>,
@@ -331,6 +333,9 @@ impl Collector for OfRuns {
         let about = "Batches of output that came for an attempt that was over.";
         let mut refused = encoder.encode_descriptor("output_refused", about, None, MetricType::Counter)?;
         refused.encode_counter::<NoLabelSet, _, u64>(&self.output_refused, None)?;
+        let about = "Results that workers reported for attempts that were over.";
+        let mut late = encoder.encode_descriptor("late_reports", about, None, MetricType::Counter)?;
+        late.encode_counter::<NoLabelSet, _, u64>(&self.late_reports, None)?;
         let about = "Offers of runs to workers that have them as a whole, by what became of them, that this server has committed.";
         let mut assignments = encoder.encode_descriptor("worker_assignments", about, None, MetricType::Counter)?;
         for (worker, state, count) in &self.assignments {

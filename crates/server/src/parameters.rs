@@ -1,6 +1,6 @@
 //! The query of every guarded route, held against the route's own description: what is not described is refused, on every
 //! route alike, whether or not its handler reads a query. Bounds of numbers stand here once ([`BOUNDS`]), for the check
-//! and for the description.
+//! and for the description; those of texts stand with the description ([`query_bytes_max`]).
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -13,6 +13,7 @@ use utoipa::openapi::path::{Operation, Parameter, ParameterIn};
 use utoipa::openapi::{PathItem, RefOr};
 
 use crate::api_error::ApiError;
+use crate::openapi::query_bytes_max;
 use crate::query::{self, Pairs};
 use crate::routes;
 
@@ -73,6 +74,10 @@ fn check(request: &Request) -> Result<(), ApiError> {
         {
             let shown: String = value.chars().take(80).collect();
             let detail = format!("the query: `{name}` is a whole number from {least} to {greatest}, not `{shown}`");
+            return Err(ApiError::malformed(detail));
+        }
+        if let Some(max) = query_bytes_max(pattern, name).filter(|max| value.len() > *max) {
+            let detail = format!("the query: `{name}` is {} bytes long, the limit is {max}", value.len());
             return Err(ApiError::malformed(detail));
         }
     }

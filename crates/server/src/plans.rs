@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use interlock_core::ids::TenantId;
 use interlock_core::json::{Hash, Json};
 use interlock_core::plan::Plan;
+use interlock_core::text::json_words::json_error;
 use interlock_engine::EncodedPlan;
 
 use crate::api_error::ApiError;
@@ -27,7 +28,8 @@ impl Plans {
         if let Some(known) = self.0.lock().unwrap_or_else(PoisonError::into_inner).get(&hash) {
             return Ok(Arc::clone(known));
         }
-        let plan: Plan = text.decode().map_err(|error| ApiError::malformed(format!("the body: plan: {error}")))?;
+        let plan: Plan =
+            text.decode().map_err(|error| ApiError::malformed(format!("the body: plan: {}", json_error(&error))))?;
         let plan = state.evaluate(tenant, move |budget| EncodedPlan::given(plan, budget)).await??;
         if text.len() <= PLAN_BYTES_MAX {
             let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);

@@ -10,6 +10,7 @@ use axum::response::{IntoResponse as _, Response};
 use interlock_core::ids::{JobId, RunId, SessionId, TenantId};
 use interlock_core::json;
 use interlock_core::rejection::Rejection;
+use interlock_core::text::json_words::json_error;
 use interlock_core::text::visible::visible;
 use interlock_core::time::Millis;
 use interlock_engine::EngineError;
@@ -65,7 +66,7 @@ impl<T: DeserializeOwned> FromRequest<AppState> for Body<T> {
             return Err(ApiError::malformed("the body: expected a JSON object, `{…}`"));
         }
         check_nul(text)?;
-        serde_json::from_slice::<Unique>(text).map_err(|error| ApiError::malformed(format!("the body: {error}")))?;
+        serde_json::from_slice::<Unique>(text).map_err(|error| unreadable(&error))?;
         read(text).map(Self)
     }
 }
@@ -90,9 +91,13 @@ fn misread<T: DeserializeOwned>(text: &[u8], error: &serde_json::Error) -> ApiEr
     let field = again.err().filter(|_| error.is_data()).map(|found| found.path().to_string()).unwrap_or_default();
     // An unknown field is named by the error itself, and the body as a whole has no name.
     if field.is_empty() || field == "." || error.to_string().contains(&format!("`{field}`")) {
-        return ApiError::malformed(format!("the body: {error}"));
+        return unreadable(error);
     }
-    ApiError::malformed(format!("the body: `{}`: {error}", visible(&field)))
+    ApiError::malformed(format!("the body: `{}`: {}", visible(&field), json_error(error)))
+}
+
+fn unreadable(error: &serde_json::Error) -> ApiError {
+    ApiError::malformed(format!("the body: {}", json_error(error)))
 }
 
 /// A body as it comes.
@@ -130,8 +135,7 @@ fn check_nul(text: &[u8]) -> Result<(), ApiError> {
     if !text.windows(NUL_ESCAPE.len()).any(|window| window == NUL_ESCAPE) {
         return Ok(());
     }
-    let body: Value =
-        serde_json::from_slice(text).map_err(|error| ApiError::malformed(format!("the body: {error}")))?;
+    let body: Value = serde_json::from_slice(text).map_err(|error| unreadable(&error))?;
     match nul_in(&body, "") {
         Some(field) => Err(nul(&format!("the body: `{field}`"))),
         None => Ok(()),

@@ -65,7 +65,7 @@ pub use access::{Installation, SignIn, StoreHealth, TenantStore};
 pub use approvals::{ApprovalFilter, ApprovalRow, DuePlace, RecordPresentState};
 pub use assignments::LiveAssignment;
 pub use audit::{
-    AppendAudit, AuditAppended, AuditBlockRow, AuditDetailsRow, AuditLogRow, AuditNote, AuditTileRow,
+    AddAuditNote, AppendAudit, AuditAppended, AuditBlockRow, AuditDetailsRow, AuditLogRow, AuditNote, AuditTileRow,
     EraseAuditDetails, FeedSpan, JournalRow,
 };
 pub use backup::{backup_file, restore, unfinished_restore};
@@ -128,8 +128,8 @@ pub use subjects::{QueuedRun, SignalSubject, SubjectLine, SubjectSignaled};
 pub use tenants::{AddTenant, PutTenant, Tenant};
 pub use worker_identities::{AddWorkerIdentity, EnrolWorker, RenewWorker, RevokeWorkerIdentity, WorkerIdentityRow};
 pub use workers::{
-    CloseSession, DrainSession, ExpireSessions, ForgetSession, RegisterSession, RenewSession, SessionRow,
-    SetSessionState, UnlistedClaim,
+    ClearSessionFault, CloseSession, CountLostAssignments, DrainSession, ExpireSessions, ForgetSession,
+    RegisterSession, RenewSession, SessionRow, SetSessionFault, SetSessionMaintenance, SetSessionState, UnlistedClaim,
 };
 pub use workflows::{PutWorkflow, SetWorkflowDisabled, WorkflowRow, WorkflowVersionRow, WorkflowVersionSummary};
 pub use write::{AttachedWrites, Changed, Done, Stored, TenantWrite, Write};

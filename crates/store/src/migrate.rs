@@ -81,6 +81,7 @@ pub(crate) static SQLITE: &[Migration] = &[
     Migration { version: 28, name: "present_state", sql: include_str!("../migrations/sqlite/0028_present_state.sql") },
     Migration { version: 29, name: "assignments", sql: include_str!("../migrations/sqlite/0029_assignments.sql") },
     Migration { version: 30, name: "effect_holds", sql: include_str!("../migrations/sqlite/0030_effect_holds.sql") },
+    Migration { version: 31, name: "worker_faults", sql: include_str!("../migrations/sqlite/0031_worker_faults.sql") },
 ];
 
 pub(crate) static POSTGRES: &[Migration] = &[
@@ -154,6 +155,11 @@ pub(crate) static POSTGRES: &[Migration] = &[
     },
     Migration { version: 29, name: "assignments", sql: include_str!("../migrations/postgres/0029_assignments.sql") },
     Migration { version: 30, name: "effect_holds", sql: include_str!("../migrations/postgres/0030_effect_holds.sql") },
+    Migration {
+        version: 31,
+        name: "worker_faults",
+        sql: include_str!("../migrations/postgres/0031_worker_faults.sql"),
+    },
 ];
 
 /// The oldest schema whose binaries can work with this one: they neither miss nor are refused what this release has added.

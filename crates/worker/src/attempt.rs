@@ -25,6 +25,7 @@ use crate::limits;
 use crate::output::StepOutput;
 use crate::session::Session;
 use crate::task::Tasks;
+use crate::trace;
 
 /// What every slot of a session shares.
 pub(crate) struct Slots<T> {
@@ -79,8 +80,12 @@ impl<T: Transport> Slots<T> {
         let (at, epoch) = (taken.assignment.at, taken.assignment.epoch);
         debug!(run = %at.run, step = taken.assignment.step, attempt = at.attempt, "an attempt begins");
         let leaves = self.session.draining.is_cancelled();
-        let ended = if leaves { EndedAttempt::plain(ReportedOutcome::Released) } else { self.run(taken).await };
-        self.report(at, epoch, ended).await
+        let traceparent = taken.assignment.traceparent.clone();
+        let attempt = async {
+            let ended = if leaves { EndedAttempt::plain(ReportedOutcome::Released) } else { self.run(taken).await };
+            self.report(at, epoch, ended).await
+        };
+        trace::within(traceparent, attempt).await
     }
 
     async fn run(&self, taken: TakenAssignment) -> EndedAttempt {

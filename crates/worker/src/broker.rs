@@ -11,10 +11,11 @@ use std::time::Duration;
 
 use interlock_broker::message::{AnswerEntry, AnswerMessage, CallEntry, CallKind, CallMessage};
 use interlock_broker::{
-    AnswerStream, BrokerAddress, BrokerError, Connection, SealedAs, Sealer, StreamEntry, fresh_name, key_of_text,
+    AnswerStream, BrokerAddress, BrokerError, Connection, SealedAs, Sealer, StreamEntry, key_of_text,
 };
 use interlock_protocol::agent::path;
 use interlock_protocol::broker::BrokerTicket;
+use interlock_protocol::call::CallContext;
 use interlock_protocol::transport::TransportError;
 use reqwest::StatusCode;
 use serde_json::value::RawValue;
@@ -23,7 +24,7 @@ use tokio::task::AbortHandle;
 use tokio::time::{Instant, sleep, timeout};
 use tracing::{info, warn};
 
-use crate::limits;
+use crate::{limits, trace};
 
 /// The broker of a transport: in use, to be asked for, or left alone for a while.
 pub(crate) struct Broker {
@@ -189,7 +190,7 @@ impl BrokerLine {
         body: &RawValue,
         (waits, span): (Duration, Duration),
     ) -> Result<BrokerAnswer, Unanswered> {
-        let (key, traceparent) = (fresh_name(), traceparent());
+        let CallContext { idempotency_key: key, traceparent } = trace::fresh_call();
         let (answered, mut answer) = oneshot::channel();
         pending(&self.pending).as_mut().ok_or(Unanswered::NotWritten)?.insert(key.clone(), answered);
         let _abandoned = AbandonedCall { pending: &self.pending, key: &key };
@@ -226,11 +227,6 @@ impl BrokerLine {
 fn kind_of(call: &str) -> CallKind {
     let ends_as = |pattern: &str| pattern.rsplit('/').next() == call.rsplit('/').next();
     if ends_as(path::COMPLETE) || ends_as(path::OUTCOMES) { CallKind::Result } else { CallKind::Call }
-}
-
-/// A trace of the call's own.
-fn traceparent() -> String {
-    format!("00-{}-{}-00", fresh_name(), &fresh_name()[..16])
 }
 
 /// Removes a call whose caller does not wait any more.

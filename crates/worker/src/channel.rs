@@ -9,7 +9,8 @@ use std::time::Duration;
 
 use futures::stream::{SplitSink, SplitStream};
 use futures::{SinkExt as _, StreamExt as _};
-use interlock_protocol::channel::{AnswerFrame, CallFrame, limits as channel_limits};
+use interlock_protocol::call::CallContext;
+use interlock_protocol::channel::{AnswerFrame, CALL_CONTEXT, CallFrame, limits as channel_limits};
 use interlock_protocol::transport::TransportError;
 use reqwest::header::{
     CONNECTION, HeaderValue, SEC_WEBSOCKET_ACCEPT, SEC_WEBSOCKET_KEY, SEC_WEBSOCKET_VERSION, UPGRADE,
@@ -110,16 +111,18 @@ pub(crate) struct Line {
     frames: mpsc::Sender<Message>,
     waiting: PendingCalls,
     next: AtomicU64,
+    /// The server takes the context of a call with its frame.
+    takes_context: bool,
 }
 
 impl Line {
-    fn new(socket: WebSocketStream<Upgraded>) -> Self {
+    fn new(socket: WebSocketStream<Upgraded>, takes_context: bool) -> Self {
         let (sink, stream) = socket.split();
         let (frames, ready) = mpsc::channel(channel_limits::CALLS_MAX);
         let open: PendingCalls = Arc::new(Mutex::new(Some(HashMap::new())));
         tokio::spawn(write(sink, ready, Arc::clone(&open)));
         tokio::spawn(read(stream, Arc::clone(&open)));
-        Self { frames, waiting: open, next: AtomicU64::new(1) }
+        Self { frames, waiting: open, next: AtomicU64::new(1), takes_context }
     }
 
     fn is_open(&self) -> bool {
@@ -127,11 +130,24 @@ impl Line {
     }
 
     /// Makes a call. One without an answer in time ends the connection: it may be dead.
-    pub async fn call(&self, path: &str, body: &str, span: Duration) -> Result<ChannelAnswer, TransportError> {
+    pub async fn call(
+        &self,
+        path: &str,
+        body: &str,
+        context: &CallContext,
+        span: Duration,
+    ) -> Result<ChannelAnswer, TransportError> {
         let id = self.next.fetch_add(1, Ordering::Relaxed);
         let unreadable = |error: serde_json::Error| TransportError::refused("REQUEST_INVALID", error.to_string());
         let body: &RawValue = serde_json::from_str(body).map_err(unreadable)?;
-        let frame = CallFrame { id, call: Cow::Borrowed(path), body };
+        let context = self.takes_context.then_some(context);
+        let frame = CallFrame {
+            id,
+            call: Cow::Borrowed(path),
+            idempotency_key: context.map(|context| Cow::Borrowed(context.idempotency_key.as_str())),
+            traceparent: context.map(|context| Cow::Borrowed(context.traceparent.as_str())),
+            body,
+        };
         let frame = serde_json::to_string(&frame).map_err(unreadable)?;
         let (answered, answer) = oneshot::channel();
         let broken = || TransportError::unavailable("the channel to the server broke off");
@@ -182,10 +198,12 @@ async fn handshake(request: RequestBuilder) -> Result<Result<Line, StatusCode>, 
     if status != StatusCode::SWITCHING_PROTOCOLS || accepted != Some(derive_accept_key(key.as_bytes()).as_bytes()) {
         return Ok(Err(status));
     }
+    let takes_context = response.headers().contains_key(CALL_CONTEXT);
     let upgraded = response.upgrade().await.map_err(|error| lost(&error))?;
     let config =
         WebSocketConfig::default().max_message_size(Some(ANSWER_BYTES_MAX)).max_frame_size(Some(ANSWER_BYTES_MAX));
-    Ok(Ok(Line::new(WebSocketStream::from_raw_socket(upgraded, Role::Client, Some(config)).await)))
+    let socket = WebSocketStream::from_raw_socket(upgraded, Role::Client, Some(config)).await;
+    Ok(Ok(Line::new(socket, takes_context)))
 }
 
 /// Writes what is ready with one flush.

@@ -10,10 +10,11 @@ use interlock_core::ids::{RunId, TenantId};
 use interlock_core::json::Json;
 use interlock_core::keys::{EffectScope, effect_key};
 use interlock_core::state::{EffectClass, StepKind, TaskType};
+use interlock_core::text::json_words::json_error;
 use interlock_core::time::Timestamp;
 use interlock_core::work::output::{OutputBatch, OutputStream, OutputTaken};
 use interlock_core::work::{Assignment, EffectAnswer, EffectIntent, EffectOutcome};
-use interlock_credentials::{CredentialUsed, Credentials, UsedCredentials};
+use interlock_credentials::{CredentialUsed, Credentials, StepScope, UsedCredentials};
 use interlock_protocol::transport::TransportError;
 use serde::de::DeserializeOwned;
 use tokio::time::Instant;
@@ -22,6 +23,7 @@ use tokio_util::sync::CancellationToken;
 use crate::error::TaskError;
 use crate::lease::Lease;
 use crate::output::StepOutput;
+use crate::run_secrets::RunSecrets;
 
 /// The attempt's view of its session: enough to act, not enough to interfere with other attempts.
 pub(crate) trait Port: Send + Sync {
@@ -72,11 +74,10 @@ impl TaskContext {
         self.0.assignment.environment.clone()
     }
 
-    /// The environment whose credentials the attempt is given; none stands for the worker's own. A worker with a certificate
-    /// looks in the run's environment and nowhere else, and so does one whose credentials are of several environments.
-    pub(crate) fn environment_in(&self, credentials: &Credentials) -> Option<String> {
-        let environment = self.environment()?;
-        if self.0.enrolled { Some(environment) } else { credentials.environment_for(&environment) }
+    /// Whose secrets the attempt is given, and of which environment.
+    pub(crate) fn secret_scope(&self, credentials: &Credentials) -> StepScope {
+        let environment = self.0.assignment.environment.as_deref();
+        RunSecrets { tenant: self.tenant(), environment, enrolled: self.0.enrolled }.scope(credentials)
     }
 
     pub fn run(&self) -> RunId {
@@ -200,7 +201,7 @@ impl TaskContext {
         // A payload of `null` may arrive as none at all.
         let payload = self.payload().map_or("null", Json::as_str);
         serde_json::from_str(payload).map(Some).map_err(|error| {
-            let what = format!("the task does not understand the signal's payload: {error}");
+            let what = format!("the task does not understand the signal's payload: {}", json_error(&error));
             TaskError::terminal("SIGNAL_INVALID", what)
         })
     }

@@ -11,6 +11,7 @@ use interlock_protocol::agent::{
 };
 use interlock_protocol::body::AnswerBody;
 use interlock_protocol::broker::{ANSWER_TOO_LONG, BROKER_DISABLED, BrokerTicket};
+use interlock_protocol::call::{CallContext, header, key};
 use interlock_protocol::channel::limits as channel_limits;
 use interlock_protocol::problem::{Problem, is_transient};
 use interlock_protocol::transport::{Transport, TransportError};
@@ -23,11 +24,11 @@ use zeroize::Zeroizing;
 
 use crate::broker::{Broker, Unanswered};
 use crate::channel::Channel;
-use crate::limits;
+use crate::{limits, trace};
 
 /// The largest answer that is read: a full poll of large inputs.
 pub(crate) const ANSWER_BYTES_MAX: usize = 64 << 20;
-/// What a frame has besides its body: a number and an address.
+/// What a frame has besides its body: a number, an address, the call's name and its trace.
 const FRAME_MARGIN: usize = 1_024;
 /// What a sealed call has besides its body.
 const BROKER_MARGIN: usize = 2_048;
@@ -140,19 +141,26 @@ impl HttpTransport {
     /// A call that is none of a session: enrolment, and the renewal of a certificate.
     pub async fn ask<A: DeserializeOwned>(&self, path: &str, body: &impl Serialize) -> Result<A, TransportError> {
         let body = written(body)?;
-        read(path, &self.post(path, body, limits::CALL_TIMEOUT).await?)
+        read(path, &self.post(path, body, &trace::fresh_call(), limits::CALL_TIMEOUT).await?)
     }
 
     async fn call<A: DeserializeOwned>(
         &self,
         path: &str,
         body: &impl Serialize,
+        context: CallContext,
         span: Duration,
     ) -> Result<A, TransportError> {
-        read(path, &self.send(path, body, span).await?)
+        read(path, &self.send(path, body, context, span).await?)
     }
 
-    async fn send(&self, path: &str, body: &impl Serialize, span: Duration) -> Result<Vec<u8>, TransportError> {
+    async fn send(
+        &self,
+        path: &str,
+        body: &impl Serialize,
+        context: CallContext,
+        span: Duration,
+    ) -> Result<Vec<u8>, TransportError> {
         let body = written(body)?;
         // Boxed: every call's future would hold it.
         if let Some(answer) = Box::pin(self.over_broker(path, &body, span)).await {
@@ -166,10 +174,10 @@ impl HttpTransport {
         };
         match open {
             Some(line) => {
-                let (status, answer) = line.call(path, &body, span).await?;
+                let (status, answer) = line.call(path, &body, &context, span).await?;
                 if status.is_success() { Ok(answer) } else { Err(refusal(status, &answer)) }
             }
-            None => self.post(path, body, span).await,
+            None => self.post(path, body, &context, span).await,
         }
     }
 
@@ -211,7 +219,8 @@ impl HttpTransport {
     }
 
     async fn leave_for_broker(&self) -> Result<BrokerTicket, TransportError> {
-        read(path::BROKER, &self.post(path::BROKER, String::new(), limits::CALL_TIMEOUT).await?)
+        let answer = self.post(path::BROKER, String::new(), &trace::fresh_call(), limits::CALL_TIMEOUT).await?;
+        read(path::BROKER, &answer)
     }
 
     fn request(&self, method: Method, path: &str) -> RequestBuilder {
@@ -222,8 +231,19 @@ impl HttpTransport {
         }
     }
 
-    async fn post(&self, path: &str, body: String, span: Duration) -> Result<Vec<u8>, TransportError> {
-        let request = self.request(Method::POST, path).header(CONTENT_TYPE, "application/json");
+    async fn post(
+        &self,
+        path: &str,
+        body: String,
+        context: &CallContext,
+        span: Duration,
+    ) -> Result<Vec<u8>, TransportError> {
+        let request = self
+            .request(Method::POST, path)
+            .header(CONTENT_TYPE, "application/json")
+            .header(header::IDEMPOTENCY_KEY, &context.idempotency_key)
+            .header(header::REQUEST_ID, &context.idempotency_key)
+            .header(header::TRACEPARENT, &context.traceparent);
         let mut response = request.timeout(span).body(body).send().await.map_err(|error| lost(&error))?;
         let mut answer = Vec::new();
         while let Some(chunk) = response.chunk().await.map_err(|error| lost(&error))? {
@@ -241,8 +261,10 @@ impl HttpTransport {
         path: &str,
         session: SessionId,
         body: &impl Serialize,
+        key: String,
     ) -> Result<A, TransportError> {
-        self.call(&path.replace("{session}", &session.to_string()), body, limits::CALL_TIMEOUT).await
+        let path = path.replace("{session}", &session.to_string());
+        self.call(&path, body, trace::call(key), limits::CALL_TIMEOUT).await
     }
 }
 
@@ -296,11 +318,11 @@ fn refusal(status: StatusCode, answer: &[u8]) -> TransportError {
 
 impl Transport for HttpTransport {
     async fn register(&self, hello: WorkerHello) -> Result<Registered, TransportError> {
-        self.call(path::REGISTER, &hello, limits::CALL_TIMEOUT).await
+        self.call(path::REGISTER, &hello, trace::fresh_call(), limits::CALL_TIMEOUT).await
     }
 
     async fn heartbeat(&self, heartbeat: Heartbeat) -> Result<Renewed, TransportError> {
-        self.call(path::HEARTBEAT, &heartbeat, limits::CALL_TIMEOUT).await
+        self.call(path::HEARTBEAT, &heartbeat, trace::fresh_call(), limits::CALL_TIMEOUT).await
     }
 
     async fn poll(&self, mut poll: Poll) -> Result<Polled, TransportError> {
@@ -308,33 +330,39 @@ impl Transport for HttpTransport {
             poll.wait_ms = poll.wait_ms.min(limits::BROKER_POLL_WAIT.into());
         }
         let span = poll.wait_ms.as_duration() + limits::CALL_TIMEOUT;
-        self.call(path::POLL, &poll, span).await
+        self.call(path::POLL, &poll, trace::fresh_call(), span).await
     }
 
     async fn complete(&self, complete: Complete) -> Result<Completed, TransportError> {
-        self.call_of_session(path::COMPLETE, complete.session, &complete.report).await
+        let key = key::report(&complete.report);
+        self.call_of_session(path::COMPLETE, complete.session, &complete.report, key).await
     }
 
     async fn intent(&self, session: SessionId, intent: EffectIntent) -> Result<EffectAnswer, TransportError> {
-        let answer: AnswerBody = self.call_of_session(path::EFFECTS, session, &intent).await?;
+        let key = key::intent(&intent);
+        let answer: AnswerBody = self.call_of_session(path::EFFECTS, session, &intent, key).await?;
         Ok(answer.0)
     }
 
     async fn outcome(&self, session: SessionId, outcome: EffectOutcome) -> Result<(), TransportError> {
         let path = path::OUTCOMES.replace("{session}", &session.to_string());
-        self.send(&path, &outcome, limits::CALL_TIMEOUT).await.map(|_| ())
+        let context = trace::call(key::outcome(&outcome));
+        self.send(&path, &outcome, context, limits::CALL_TIMEOUT).await.map(|_| ())
     }
 
     async fn output(&self, session: SessionId, batch: OutputBatch) -> Result<OutputTaken, TransportError> {
-        self.call_of_session(path::OUTPUT, session, &batch).await
+        let key = key::output(&batch);
+        self.call_of_session(path::OUTPUT, session, &batch, key).await
     }
 
     async fn answer_offer(&self, session: SessionId, answer: OfferAnswer) -> Result<(), TransportError> {
         let path = path::ASSIGNMENTS.replace("{session}", &session.to_string());
-        self.send(&path, &answer, limits::CALL_TIMEOUT).await.map(|_| ())
+        let context = trace::call(key::offer(&answer));
+        self.send(&path, &answer, context, limits::CALL_TIMEOUT).await.map(|_| ())
     }
 
     async fn unregister(&self, session: SessionId) -> Result<(), TransportError> {
-        self.send(path::UNREGISTER, &Unregister { session }, limits::CALL_TIMEOUT).await.map(|_| ())
+        let context = trace::call(key::unregister(session));
+        self.send(path::UNREGISTER, &Unregister { session }, context, limits::CALL_TIMEOUT).await.map(|_| ())
     }
 }

@@ -42,8 +42,10 @@ mod output;
 mod preflight;
 mod renew;
 mod retry;
+mod run_secrets;
 mod session;
 mod task;
+mod trace;
 mod workdirs;
 mod worker;
 

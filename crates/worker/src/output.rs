@@ -19,7 +19,7 @@ use tokio::time::{sleep, timeout};
 use tracing::{debug, warn};
 
 use crate::context::Port;
-use crate::limits;
+use crate::{limits, trace};
 
 /// The output of one attempt.
 pub(crate) struct StepOutput {
@@ -90,7 +90,8 @@ impl StepOutput {
         state.add(stream, &text_of(bytes));
         if state.sender.is_none() {
             let output = Arc::clone(self);
-            state.sender = Some(tokio::spawn(async move { output.send_all().await }));
+            let sending = async move { output.send_all().await };
+            state.sender = Some(tokio::spawn(trace::within(trace::of_attempt(), sending)));
         }
         drop(state);
         self.news.notify_one();

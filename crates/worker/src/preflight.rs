@@ -2,7 +2,6 @@
 
 use interlock_core::state::PreflightCheck;
 use interlock_core::work::offer::{OfferAnswer, OfferVerdict, RunOffer};
-use interlock_credentials::StepScope;
 use interlock_protocol::transport::{Transport, TransportError};
 use interlock_sandbox::{Profile, WorkDir};
 use tokio::time::Instant;
@@ -10,10 +9,27 @@ use tracing::{info, warn};
 
 use crate::attempt::Slots;
 use crate::executors::command::Commands;
+use crate::run_secrets::RunSecrets;
 use crate::workdirs::RunFolder;
 
 /// The check that failed, and why.
-type Failed = (PreflightCheck, String);
+struct FailedCheck {
+    check: PreflightCheck,
+    why: String,
+    /// It is this worker's or its host's fault: another worker need not fail alike.
+    own_fault: bool,
+}
+
+impl FailedCheck {
+    /// By what the run asks for, or by what this worker is told to do.
+    fn refused(check: PreflightCheck, why: impl Into<String>) -> Self {
+        Self { check, why: why.into(), own_fault: false }
+    }
+
+    fn own(check: PreflightCheck, why: impl Into<String>) -> Self {
+        Self { check, why: why.into(), own_fault: true }
+    }
+}
 
 impl<T: Transport> Slots<T> {
     /// Looks at an offered run, and takes it or says why not.
@@ -22,10 +38,10 @@ impl<T: Transport> Slots<T> {
         let (at, epoch, number) = (offer.at, offer.epoch, offer.number);
         let answer = match self.check(&offer).await {
             Ok(()) => OfferVerdict::Acked,
-            Err((check, why)) => {
-                info!(run = %at.run, workflow = offer.workflow, %check, why, "a run is refused");
+            Err(FailedCheck { check, why, own_fault }) => {
+                info!(run = %at.run, workflow = offer.workflow, %check, why, own_fault, "a run is refused");
                 self.session.workdirs.let_go(at);
-                OfferVerdict::Refused { check, why }
+                OfferVerdict::Refused { check, why, own_fault }
             }
         };
         let is_taken = answer == OfferVerdict::Acked;
@@ -47,15 +63,15 @@ impl<T: Transport> Slots<T> {
         }
     }
 
-    async fn check(&self, offer: &RunOffer) -> Result<(), Failed> {
-        let sandbox = |why: String| (PreflightCheck::Sandbox, why);
+    async fn check(&self, offer: &RunOffer) -> Result<(), FailedCheck> {
+        let sandbox = |why: String| FailedCheck::refused(PreflightCheck::Sandbox, why);
         let commands = self.commands.as_ref().ok_or_else(|| sandbox("no commands are run here".to_owned()))?;
         let profile = commands
             .profile(&offer.profile)
             .ok_or_else(|| sandbox(format!("no commands of `{}` are run here", offer.profile)))?;
         permitted(commands, profile, offer)?;
         self.has_credentials(commands, offer).await?;
-        let workdir = |why: String| (PreflightCheck::Workdir, why);
+        let workdir = |why: String| FailedCheck::refused(PreflightCheck::Workdir, why);
         if profile.spec().work != WorkDir::Bound {
             return Err(workdir(format!("the sandbox of `{profile}` has no place for a directory")));
         }
@@ -65,40 +81,34 @@ impl<T: Transport> Slots<T> {
         if self.session.draining.is_cancelled() {
             return Err(sandbox("this worker is about to leave".to_owned()));
         }
-        let folder = commands.sandbox().work_folder().map_err(|error| workdir(error.to_string()))?;
+        let folder = commands.sandbox().work_folder();
+        let folder = folder.map_err(|error| FailedCheck::own(PreflightCheck::Workdir, error.to_string()))?;
         self.session.workdirs.keep(offer.at, RunFolder::new(folder));
         Ok(())
     }
 
-    /// Each is fetched as a step would, and revoked again.
-    async fn has_credentials(&self, commands: &Commands, offer: &RunOffer) -> Result<(), Failed> {
-        if offer.credentials.is_empty() {
-            return Ok(());
-        }
+    /// Whether a step could have each of them. Nothing is leased for a run that is not this worker's yet.
+    async fn has_credentials(&self, commands: &Commands, offer: &RunOffer) -> Result<(), FailedCheck> {
         let credentials = &commands.options().credentials;
-        let environment = if self.enrolled {
-            Some(offer.environment.clone())
-        } else {
-            credentials.environment_for(&offer.environment)
-        };
-        let secrets = credentials.step(StepScope { tenant: offer.at.tenant, environment });
-        let mut fetched = Ok(());
+        let (tenant, environment) = (offer.at.tenant, Some(offer.environment.as_str()));
+        let scope = RunSecrets { tenant, environment, enrolled: self.enrolled }.scope(credentials);
         for name in &offer.credentials {
-            if let Err(error) = secrets.get(name).await {
-                fetched = Err((PreflightCheck::Credentials, error.to_string()));
-                break;
+            if let Err(error) = credentials.check(&scope, name).await {
+                let (why, own_fault) = (error.to_string(), error.cause.is_out_of_reach());
+                return Err(FailedCheck { check: PreflightCheck::Credentials, why, own_fault });
             }
         }
-        secrets.end().await;
-        fetched
+        Ok(())
     }
 }
 
 /// Whether this worker's own lists let every command through that is known.
-fn permitted(commands: &Commands, profile: Profile, offer: &RunOffer) -> Result<(), Failed> {
+fn permitted(commands: &Commands, profile: Profile, offer: &RunOffer) -> Result<(), FailedCheck> {
     for command in &offer.commands {
-        if let Err(why) = commands.options().rules.permit(profile, command.argv.clone()) {
-            return Err((PreflightCheck::Commands, format!("step `{}`: {why}", command.step)));
+        let variables = command.variables.iter().map(|name| (name.clone(), String::new())).collect();
+        let judged = commands.options().rules.permit(profile, command.argv.clone());
+        if let Err(why) = judged.and_then(|permitted| permitted.with_variables(variables)) {
+            return Err(FailedCheck::refused(PreflightCheck::Commands, format!("step `{}`: {why}", command.step)));
         }
     }
     Ok(())

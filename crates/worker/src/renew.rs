@@ -1,10 +1,11 @@
 //! Keeping the session alive: one heartbeat for everything that is held.
 
-use interlock_protocol::agent::Heartbeat;
+use interlock_protocol::agent::{Heartbeat, ROUND_TRIP};
 use interlock_protocol::transport::Transport;
 use tokio::time::{Instant, sleep_until};
 use tracing::{info, warn};
 
+use crate::executors::command::Commands;
 use crate::limits;
 use crate::retry::timed;
 use crate::session::Session;
@@ -22,6 +23,7 @@ pub(crate) async fn keep_alive<T: Transport>(session: &Session<T>) {
 async fn heartbeats<T: Transport>(session: &Session<T>) {
     let mut next_at = Instant::now() + session.renew_every;
     let mut said_draining = false;
+    let mut round_trip_ms = None;
     loop {
         tokio::select! {
             biased;
@@ -31,10 +33,14 @@ async fn heartbeats<T: Transport>(session: &Session<T>) {
         let draining = session.draining.is_cancelled();
         let sent_at = Instant::now();
         let keeps = session.workdirs.listed();
-        let heartbeat = Heartbeat { session: session.id, held: session.listed(), draining, keeps };
+        let canary = session.take_canary();
+        let held = session.listed();
+        let heartbeat = Heartbeat { session: session.id, held, draining, keeps, canary, round_trip_ms };
         match timed(session.renew_every, session.transport.heartbeat(heartbeat)).await {
             Ok(renewed) if renewed.known => {
                 session.outage.over();
+                let is_taken = renewed.takes.iter().any(|name| name == ROUND_TRIP);
+                round_trip_ms = is_taken.then(|| sent_at.elapsed().into());
                 session.lease.renew(sent_at, renewed.lease_ms.as_duration());
                 for at in renewed.stop {
                     info!(run = %at.run, position = at.position, attempt = at.attempt, "the server stops an attempt");
@@ -45,6 +51,9 @@ async fn heartbeats<T: Transport>(session: &Session<T>) {
                     session.workdirs.let_go(at);
                 }
                 session.noticed(renewed.notice);
+                if renewed.prove {
+                    session.prove.notify_one();
+                }
                 if renewed.drain {
                     session.drained.cancel();
                 }
@@ -64,6 +73,20 @@ async fn heartbeats<T: Transport>(session: &Session<T>) {
                 next_at = Instant::now() + session.jitter.spread(limits::RENEWAL_PAUSE);
             }
         }
+    }
+}
+
+/// Tries the controls of the sandbox out again whenever the server asks for it. Never returns.
+pub(crate) async fn prove_when_asked<T: Transport>(session: &Session<T>, commands: &Commands) {
+    loop {
+        session.prove.notified().await;
+        let report = commands.canary().await;
+        if let Some(why) = &report.why {
+            warn!(why, "this worker is errored, and its sandbox does not hold");
+        } else {
+            info!("this worker is errored; the controls of its sandbox were tried out again, and hold");
+        }
+        session.proved(report);
     }
 }
 

@@ -8,12 +8,13 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use interlock_core::ids::SessionId;
 use interlock_core::state::EffectClass;
+use interlock_core::work::fault::CanaryReport;
 use interlock_core::work::offer::OfferAnswer;
 use interlock_core::work::output::{OutputBatch, OutputTaken};
 use interlock_core::work::{Assignment, AttemptRef, EffectAnswer, EffectIntent, EffectOutcome, Report};
 use interlock_protocol::agent::{Complete, Completed, Registered};
 use interlock_protocol::transport::{Transport, TransportError};
-use tokio::sync::oneshot;
+use tokio::sync::{Notify, oneshot};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -24,6 +25,7 @@ use crate::lease::Lease;
 use crate::limits;
 use crate::outage::Outage;
 use crate::retry::{Jitter, retry};
+use crate::trace;
 use crate::workdirs::Workdirs;
 
 pub(crate) struct Session<T> {
@@ -46,6 +48,10 @@ pub(crate) struct Session<T> {
     outcomes: Mutex<JoinSet<()>>,
     /// Why the server gives this worker nothing, as it last said.
     notice: Mutex<Option<String>>,
+    /// The server wants to know whether the sandbox still holds.
+    pub prove: Notify,
+    /// What became of that, until a heartbeat takes it along.
+    canary: Mutex<Option<CanaryReport>>,
 }
 
 struct HeldAttempt {
@@ -77,7 +83,19 @@ impl<T: Transport> Session<T> {
             held: Mutex::default(),
             outcomes: Mutex::default(),
             notice: Mutex::default(),
+            prove: Notify::new(),
+            canary: Mutex::default(),
         }
+    }
+
+    /// The controls of the sandbox were tried out again.
+    pub fn proved(&self, report: CanaryReport) {
+        *self.canary.lock().unwrap_or_else(PoisonError::into_inner) = Some(report);
+    }
+
+    /// What became of that, for one heartbeat. Where the heartbeat is lost, the server asks again.
+    pub fn take_canary(&self) -> Option<CanaryReport> {
+        self.canary.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
     /// Takes an assignment into what heartbeats list. `None` if it is held already: an answer came twice.
@@ -207,12 +225,13 @@ impl<T: Transport> Port for Session<T> {
         let (session, transport, jitter) = (self.id, self.transport.clone(), Arc::clone(&self.jitter));
         let mut outcomes = self.outcomes();
         while outcomes.try_join_next().is_some() {}
-        outcomes.spawn(async move {
+        let telling = async move {
             // Whatever has become of the session and the task: only this worker knows what happened.
             let answer = retry(&jitter, patience(), || transport.outcome(session, outcome.clone())).await;
             // Where the task was stopped meanwhile, the receiver is gone.
             let _ = told.send(answer);
-        });
+        };
+        outcomes.spawn(trace::within(trace::of_attempt(), telling));
         drop(outcomes);
         let lost = |_| Err(TransportError::unavailable("the worker ended before the outcome was told"));
         async move { answer.await.unwrap_or_else(lost) }.boxed()

@@ -1,6 +1,6 @@
 //! The worker's life: register, work, and start over when the session is lost; drain when told to shut down.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ use crate::executors::command::Commands;
 use crate::executors::connector::Connectors;
 use crate::limits;
 use crate::outage::Outage;
-use crate::renew::keep_alive;
+use crate::renew::{keep_alive, prove_when_asked};
 use crate::retry::{Jitter, Pauses, retry, timed};
 use crate::session::Session;
 use crate::task::Tasks;
@@ -38,6 +38,10 @@ pub struct WorkerOptions {
     pub build_id: Option<String>,
     /// What it has besides, in the words of `requires.capabilities`.
     pub capabilities: Vec<String>,
+    /// The environments whose runs it takes; where it names none, those of its certificate, or all if it has none.
+    pub environments: Option<BTreeSet<String>>,
+    /// What people tell it apart by.
+    pub labels: BTreeMap<String, String>,
     /// How long a poll waits for work.
     pub poll_wait: Duration,
     /// How long a task may clean up once it is no longer wanted.
@@ -59,6 +63,8 @@ impl Default for WorkerOptions {
             tenant: None,
             build_id: None,
             capabilities: Vec::new(),
+            environments: None,
+            labels: BTreeMap::new(),
             poll_wait: Duration::from_secs(20),
             stop_grace: interlock_core::limits::WORKER_STOP_GRACE.as_duration(),
             drain_grace: Duration::from_secs(30),
@@ -168,6 +174,8 @@ impl<T: Transport> Worker<T> {
             build_id: self.options.build_id.clone(),
             tasks: Some(self.task_names()),
             capabilities: Some(self.capabilities()),
+            environments: self.options.environments.clone(),
+            labels: self.options.labels.clone(),
         };
         let mut pauses = Pauses::new(&self.jitter);
         loop {
@@ -184,6 +192,7 @@ impl<T: Transport> Worker<T> {
                         "the server does not take the names of tasks: it is older than this worker; going on without"
                     );
                     (hello.tasks, hello.capabilities) = (None, None);
+                    hello.labels.clear();
                 }
                 Err(TransportError::Refused { code, message }) => return Err(WorkerError::Refused { code, message }),
                 Err(error) => {
@@ -212,6 +221,10 @@ impl<T: Transport> Worker<T> {
         let mut renewing = JoinSet::new();
         let renewed = Arc::clone(session);
         renewing.spawn(async move { keep_alive(&renewed).await });
+        if let Some(commands) = self.commands.clone() {
+            let proving = Arc::clone(session);
+            renewing.spawn(async move { prove_when_asked(&proving, &commands).await });
+        }
 
         let ended = tokio::select! {
             biased;

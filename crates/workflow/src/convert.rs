@@ -104,6 +104,7 @@ impl Definition {
             concurrency_max: limits.and_then(|limits| limits.concurrency).map(|limit| limit.value),
             runs_per_min_max: limits.and_then(|limits| limits.runs_per_min).map(|limit| limit.value),
             spend_max_micros: limits.and_then(|limits| limits.spend).map(|limit| (limit.value * 1e6).round() as u64),
+            spend_unit: limits.and_then(|limits| limits.unit.as_ref()).map(|unit| unit.value.clone()),
         };
         Plan {
             workflow: self.name.0.clone(),

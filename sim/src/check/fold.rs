@@ -161,7 +161,7 @@ impl RunModel {
             | Event::ApprovalResolved { step, .. } => {
                 return self.leave(*step, Stage::Asking, |stage| stage == Stage::Asking);
             }
-            Event::ReceiptRecorded { step, attempt, receipt, state } => {
+            Event::ReceiptRecorded { step, attempt, receipt, state, .. } => {
                 return self.receipt(run, (*step, *attempt), *receipt, *state);
             }
             Event::RunCreated { .. }

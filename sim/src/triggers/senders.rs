@@ -135,8 +135,8 @@ async fn send(caller: &Caller, message: &OutsideMessage, body: &str) -> Result<S
                         }
                         _ => Outcome::default(),
                     })),
-                    Err(ReceiveError::Mismatch) => Ok(SendResult::Mismatch),
-                    Err(ReceiveError::Failed(why)) => Ok(SendResult::Later(why)),
+                    Err(ReceiveError::Mismatch { .. }) => Ok(SendResult::Mismatch),
+                    Err(ReceiveError::Failed { why, .. }) => Ok(SendResult::Later(why)),
                     // The clock was set while it was on its way.
                     Err(ReceiveError::Signature(error)) => Ok(SendResult::Later(error.to_string())),
                     Err(ReceiveError::Engine(error)) => Err(error),

@@ -49,6 +49,8 @@ pub(super) async fn live(worker: &Arc<Worker>) -> LifeEnd {
         tenant: worker.tenant,
         build_id: None,
         capabilities: Vec::new(),
+        environments: None,
+        labels: BTreeMap::new(),
         poll_wait: dice.millis(200..=4_000),
         stop_grace: STOP_GRACE,
         drain_grace: dice.millis(500..=4_000),
@@ -220,7 +222,7 @@ impl Transport for InProcess {
     }
 
     async fn heartbeat(&self, heartbeat: Heartbeat) -> Result<Renewed, TransportError> {
-        let Heartbeat { session, held, draining, keeps } = heartbeat;
+        let Heartbeat { session, held, draining, keeps, .. } = heartbeat;
         let listed = held.clone();
         let (_, answer) = self
             .0
@@ -231,10 +233,12 @@ impl Transport for InProcess {
             .await;
         match answer {
             Ok(stop) => {
-                Ok(Renewed { lease_ms: LEASE, stop, known: true, drain: false, notice: None, over: Vec::new() })
+                let (drain, notice, prove, takes) = (false, None, false, Vec::new());
+                Ok(Renewed { lease_ms: LEASE, stop, known: true, drain, notice, over: Vec::new(), prove, takes })
             }
             Err(CallError::Refused(EngineError::SessionGone)) => {
-                Ok(Renewed { lease_ms: LEASE, stop: held, known: false, drain: false, notice: None, over: keeps })
+                let (drain, notice, prove, takes) = (false, None, false, Vec::new());
+                Ok(Renewed { lease_ms: LEASE, stop: held, known: false, drain, notice, over: keeps, prove, takes })
             }
             Err(error) => Err(refused(error)),
         }

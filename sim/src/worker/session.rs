@@ -109,6 +109,8 @@ async fn register(worker: &Arc<Worker>) -> Arc<Session> {
             build_id: None,
             tasks: None,
             capabilities: worker.names_effects.then(|| vec![EFFECTS.into()]),
+            environments: None,
+            labels: BTreeMap::new(),
         };
         let sent_at = Instant::now();
         let registered = worker

@@ -30,15 +30,12 @@ export function ApprovalCard({ approval, decide }: Props) {
     <article className="card">
       <header>
         <p className="crumbs">
-          {run.data !== undefined && (
-            <Link to={at('runs', approval.run_id)}>
-              <Text of={run.data.workflow} /> {run.data.subject != null && <>· <Text of={run.data.subject} /></>}
-            </Link>
-          )}
-          &nbsp;
+          <Link to={at('runs', approval.run_id)}>
+            <Text of={[approval.workflow, approval.subject].filter(Boolean).join(' · ')} />
+          </Link>
         </p>
         <h2 className="question">
-          <Text of={titleOf(approval, run.data?.subject)} lines />
+          <Text of={titleOf(approval, approval.subject)} lines />
         </h2>
         {reason !== undefined && (
           <p className="asked-why">
@@ -167,7 +164,10 @@ function factsOf(approval: Approval): [string, React.ReactNode][] {
     'Who may decide', 
     approval.approvers.length === 0 ? 'every person with the role approver' : <Text of={approval.approvers.join(', ')} />,
   ]);
-  if (approval.excluded.length > 0) facts.push(['Who may not', <><Text of={approval.excluded.join(', ')} />, who started or directed it</>]);
+  if (approval.excluded.length > 0) {
+    const who = <><Text of={approval.excluded.join(', ')} />, who started or directed it</>;
+    facts.push(approval.self_approval === true ? ['Who may, too', <>{who}: the tenant lets people approve their own runs</>] : ['Who may not', who]);
+  }
   if (approval.state === 'requested') {
     if (isOverdue(approval, Date.now())) facts.push(['Answer', <span className="tag warn">overdue</span>]);
     else if (approval.escalate_at != null) facts.push(['Answer due in', <Countdown to={approval.escalate_at} label="Due in" />]);

@@ -11,6 +11,7 @@ it('offers a decision to whom the approval asks, once', () => {
   expect(canDecide(approval({ approvers: ['sre'] }), bob)).toBe(true);
   expect(canDecide(approval({ approvers: ['dba'] }), bob)).toBe(false);
   expect(canDecide(approval({ excluded: ['bob'] }), bob)).toBe(false);
+  expect(canDecide(approval({ excluded: ['bob'], self_approval: true }), bob)).toBe(true);
   expect(canDecide(approval({ votes: [{ person: 'bob', approve: true, at: 1 }] }), bob)).toBe(false);
   expect(canDecide(approval({ votes: [{ person: 'ada', on_behalf_of: 'bob', approve: true, at: 1 }] }), bob)).toBe(false);
   expect(canDecide(approval({ state: 'approved' }), bob)).toBe(false);

@@ -15,6 +15,11 @@ export const openApprovals = queryOptions({
 /** Which of the open ones are listed. */
 export type Shown = 'all' | 'mine' | 'overdue';
 
+/** As the address names it. */
+export function shownOf(name: string): Shown {
+  return name === 'mine' || name === 'overdue' ? name : 'all';
+}
+
 export function isOverdue(approval: Approval, now: number): boolean {
   return approval.state === 'requested' && (approval.escalate_at ?? 0) < now;
 }
@@ -65,12 +70,17 @@ export interface Right {
 
 const NONE: Right = { own: false, lenders: [] };
 
+/** Whether a person started or directed the run, and may not decide for that. */
+function isBarred(approval: Approval, person: string): boolean {
+  return approval.self_approval !== true && approval.excluded.includes(person);
+}
+
 export function rightOn(approval: Approval, me: Decider): Right {
   if (approval.state !== 'requested' || me.person == null || !grants(me.roles, 'vote')) return NONE;
   // The two count as one person: what the one may not decide on, or has, the other may not in their name either.
-  if (approval.excluded.includes(me.person) || hasVoted(approval, me.person)) return NONE;
+  if (isBarred(approval, me.person) || hasVoted(approval, me.person)) return NONE;
   const own = approval.approvers.length === 0 || approval.approvers.some((group) => (me.groups ?? []).includes(group));
-  return { own, lenders: (me.lenders ?? []).filter((lender) => !approval.excluded.includes(lender) && !hasVoted(approval, lender)) };
+  return { own, lenders: (me.lenders ?? []).filter((lender) => !isBarred(approval, lender) && !hasVoted(approval, lender)) };
 }
 
 export function canDecide(approval: Approval, me: Decider): boolean {
@@ -82,7 +92,7 @@ export function canDecide(approval: Approval, me: Decider): boolean {
 /** Why a person is not offered a decision. */
 export function whyNot(approval: Approval, me: Decider): string {
   if (me.person != null && hasVoted(approval, me.person)) return 'You have voted. The others’ votes appear here as they come.';
-  if (me.person != null && approval.excluded.includes(me.person)) return 'You started or directed this run, so others decide.';
+  if (me.person != null && isBarred(approval, me.person)) return 'You started or directed this run, so others decide.';
   if (!grants(me.roles, 'vote')) return 'Deciding needs the role approver.';
   return approval.approvers.length === 0 ? 'Others decide on this one.' : `Members of ${approval.approvers.join(', ')} decide on this one.`;
 }

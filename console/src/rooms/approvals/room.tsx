@@ -9,20 +9,24 @@ import { Button } from '../../parts/button';
 import { Input, Select } from '../../parts/form';
 import { Empty, Loading, ProblemNote } from '../../parts/notes';
 import { Ago, Countdown, Text } from '../../parts/text';
-import { at, go, Link } from '../../route/router';
+import { at, go, Link, useAddress, useParam, withQuery } from '../../route/router';
 import { visible } from '../../text/visible';
 import { Lend } from '../settings/lend';
 import { ApprovalCard } from './card';
 import { DecideDialog } from './decide';
-import { approvalQuery, canDecide, chosenOf, dueAt, INBOX_MAX, inOrder, isOverdue, openApprovals, titleOf, useDecider, type Shown } from './inbox';
+import { approvalQuery, canDecide, chosenOf, dueAt, INBOX_MAX, inOrder, isOverdue, openApprovals, shownOf, titleOf, useDecider } from './inbox';
 import { Progress } from './votes';
 
 export function ApprovalsRoom({ selected }: { selected: string | undefined }) {
   const me = useDecider();
   const open = useQuery(openApprovals);
   const all = inOrder(open.data?.approvals ?? [], me);
-  const [filter, setFilter] = useState<{ shown: Shown; words: string }>({ shown: 'all', words: '' });
-  const list = chosenOf(all, me, { ...filter, now: Date.now() });
+  const [show, setShow] = useParam('show');
+  const [words, setWords] = useParam('find');
+  const list = chosenOf(all, me, { shown: shownOf(show), words, now: Date.now() });
+  // What the list is narrowed to stays while one of it is looked at.
+  const { query } = useAddress();
+  const address = (approval: Approval) => withQuery(at('approvals', approval.approval), query);
   const find = useRef<HTMLInputElement>(null);
   const [marked, setMarked] = useState<ReadonlySet<string>>(new Set());
   const [deciding, setDeciding] = useState<{ approvals: Approval[]; approve: boolean }>();
@@ -37,7 +41,7 @@ export function ApprovalsRoom({ selected }: { selected: string | undefined }) {
   const move = (by: number) => {
     const from = shown === undefined ? -1 : list.findIndex((approval) => approval.approval === shown.approval);
     const next = list[Math.max(0, Math.min(list.length - 1, from + by))];
-    if (next !== undefined) go(at('approvals', next.approval), 'replace');
+    if (next !== undefined) go(address(next), 'replace');
   };
   const decide = (approve: boolean) => {
     if (chosen.length > 0) setDeciding({ approvals: chosen, approve });
@@ -88,12 +92,12 @@ export function ApprovalsRoom({ selected }: { selected: string | undefined }) {
       </header>
       {all.length > 0 && (
         <div className="filters">
-          <Select label="Show" value={filter.shown} onChange={(event) => setFilter({ ...filter, shown: event.target.value as Shown })}>
+          <Select label="Show" value={shownOf(show)} onChange={(event) => setShow(event.target.value === 'all' ? '' : event.target.value)}>
             <option value="all">All that are open</option>
             <option value="mine">Those that I may decide</option>
             <option value="overdue">Those that are overdue</option>
           </Select>
-          <Input label="Find" ref={find} type="search" value={filter.words} onChange={(event) => setFilter({ ...filter, words: event.target.value })} />
+          <Input label="Find" ref={find} type="search" value={words} onChange={(event) => setWords(event.target.value)} />
         </div>
       )}
       {all.length === 0 && shown === undefined ? (
@@ -101,6 +105,7 @@ export function ApprovalsRoom({ selected }: { selected: string | undefined }) {
       ) : (
         <div className="inbox">
           <ul className="inbox-list" aria-label="Open approvals">
+            {list.length === 0 && all.length > 0 && <li className="quiet none-fits">None of the {all.length} that are open fits. Choose another “Show”, or find other words.</li>}
             {list.map((approval) => {
               const decidable = canDecide(approval, me);
               return (
@@ -115,7 +120,7 @@ export function ApprovalsRoom({ selected }: { selected: string | undefined }) {
                   ) : (
                     <span className="no-box" />
                   )}
-                  <Link to={at('approvals', approval.approval)} aria-current={approval.approval === shown?.approval ? 'true' : undefined}>
+                  <Link to={address(approval)} aria-current={approval.approval === shown?.approval ? 'true' : undefined}>
                     <span className="inbox-message">
                       <Text of={titleOf(approval, approval.subject)} />
                     </span>
@@ -138,13 +143,15 @@ export function ApprovalsRoom({ selected }: { selected: string | undefined }) {
             {open.data.next_after != null && <li className="quiet">The first {INBOX_MAX} are shown.</li>}
           </ul>
           <div className="inbox-card">
-            <Link to="/approvals" className="back">
+            <Link to={withQuery('/approvals', query)} className="back">
               ← All approvals
             </Link>
             {shown !== undefined ? (
               <ApprovalCard approval={shown} decide={(approve) => setDeciding({ approvals: [shown], approve })} />
             ) : one.error !== null ? (
               <ProblemNote error={one.error} />
+            ) : selected === undefined ? (
+              <p className="quiet">The chosen request stands here.</p>
             ) : (
               <Loading rows={6} />
             )}

@@ -89,7 +89,7 @@ function HeadFacts({ log, checkpoint, pem, keyId }: HeadProps) {
 }
 
 const VERDICTS: Record<Verdict, [Tone, string]> = {
-  good: ['good', 'good, by this server’s key'],
+  good: ['good', 'good, by this server'],
   bad: ['bad', 'bad: the server’s key did not sign this'],
   unchecked: ['idle', 'not checked: this browser cannot'],
 };

@@ -5,15 +5,16 @@ import { useRowKeys } from '../../keyboard/rows';
 import { Button } from '../../parts/button';
 import { JsonView } from '../../parts/json';
 import { Loaded } from '../../parts/loaded';
-import { Empty } from '../../parts/notes';
+import { Empty, Loading } from '../../parts/notes';
 import { Room } from '../../parts/room';
+import { useSettled } from '../../parts/settled';
 import { Table } from '../../parts/table';
 import { Id, Instant, Text } from '../../parts/text';
 import { at, go, Link, useAddress, withQuery } from '../../route/router';
 import { auditFilterOf, isFiltered } from './filter';
 import { AuditFilterBar } from './filter-bar';
 import { SignedHead } from './head';
-import { auditQuery, type AuditPage, type LoggedEntry } from './query';
+import { auditKeyQuery, auditQuery, checkpointQuery, type AuditPage, type LoggedEntry } from './query';
 
 export function AuditRoom() {
   const { query, path } = useAddress();
@@ -28,6 +29,7 @@ export function AuditRoom() {
     go(withQuery(path, next));
   };
   const older = page.data?.next;
+  const settled = useSettled(page.isPending, useQuery(checkpointQuery).isPending, useQuery(auditKeyQuery).isPending);
   useRowKeys('Audit', 'entry', 'main .audit summary', [
     { press: '/', does: 'Search', run: () => document.querySelector<HTMLElement>('main .filters input')?.focus() },
     { press: ']', does: 'Older entries', run: () => older != null && to(older) },
@@ -35,15 +37,21 @@ export function AuditRoom() {
   ]);
   return (
     <Room title="Audit" actions={<Button onClick={() => void queries.invalidateQueries({ queryKey: ['audit'] })}>Look again</Button>}>
-      <SignedHead />
-      <AuditFilterBar />
-      <Loaded query={page} rows={10}>
-        {(found) => (found.entries.length === 0 ? <Nothing page={found} filtered={isFiltered(filter)} /> : <Entries entries={found.entries} />)}
-      </Loaded>
-      <nav className="pager" aria-label="Pages of the log">
-        {before !== null && <Button onClick={() => to(undefined)}>Newest</Button>}
-        {older != null && <Button onClick={() => to(older)}>Older</Button>}
-      </nav>
+      {settled ? (
+        <>
+          <SignedHead />
+          <AuditFilterBar />
+          <Loaded query={page} rows={10}>
+            {(found) => (found.entries.length === 0 ? <Nothing page={found} filtered={isFiltered(filter)} /> : <Entries entries={found.entries} />)}
+          </Loaded>
+          <nav className="pager" aria-label="Pages of the log">
+            {before !== null && <Button onClick={() => to(undefined)}>Newest</Button>}
+            {older != null && <Button onClick={() => to(older)}>Older</Button>}
+          </nav>
+        </>
+      ) : (
+        <Loading rows={14} />
+      )}
     </Room>
   );
 }

@@ -17,6 +17,7 @@ it('offers only what the person may do', () => {
 it('goes on from the last run of a chain only', () => {
   expect(actionsFor(run('failed'), ['retry', 'restart'], all)).toEqual(['retry', 'restart']);
   expect(actionsFor(run('failed', { continued_by: 'run_2' }), ['retry', 'restart'], all)).toEqual([]);
+  expect(actionsFor(run('canceled'), ['resolve'], all)).toEqual(['resolve']);
   expect(actionsFor(run('succeeded'), [], all)).toEqual(['restart', 'rollback']);
   expect(actionsFor(run('succeeded', { trigger: { type: 'rollback' } }), [], all)).toEqual(['restart']);
 });

@@ -43,7 +43,8 @@ export function actionsFor(run: Run, remedies: readonly Schema['Remedy'][], righ
     if (votes ? rights.vote : rights.operate) found.add(remedy);
   }
   if (!rights.operate) return [...found];
-  if (isOver(run.state)) found.add('restart');
+  // No run is made from one that has left an effect in doubt.
+  if (isOver(run.state) && !found.has('resolve')) found.add('restart');
   // Another run undoes it; the server knows whether there is anything to undo.
   if (run.state === 'succeeded' && run.trigger?.type !== 'rollback') found.add('rollback');
   // A run that a person has paused may be undone, once nothing runs. It is rolled back once.

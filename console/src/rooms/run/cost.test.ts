@@ -5,6 +5,7 @@ it('tells small amounts and large ones', () => {
   expect(amount(0)).toBe('0.00');
   expect(amount(1_234)).toBe('0.001234');
   expect(amount(2_500_000_000)).toBe('2,500.00');
+  expect(amount(1_500_000, 'credits')).toBe('1.50 credits');
 });
 
 it('tells tokens and model beside the price, and says where there is none', () => {

@@ -7,8 +7,9 @@ import { Ago, Text } from '../../parts/text';
 type Attempt = Schema['AttemptView'];
 
 /** Millionths, as an amount that is neither `0` nor a row of digits. */
-export function amount(micros: number): string {
-  return (micros / 1_000_000).toLocaleString('en-US', { minimumFractionDigits: 2, maximumFractionDigits: 6 });
+export function amount(micros: number, unit?: string | null): string {
+  const number = (micros / 1_000_000).toLocaleString('en-US', { minimumFractionDigits: 2, maximumFractionDigits: 6 });
+  return unit == null ? number : `${number} ${unit}`;
 }
 
 /** One attempt's cost in words. */
@@ -17,7 +18,7 @@ export function costWords(cost: Schema['Cost']): string {
     cost.input_tokens == null ? '' : `${cost.input_tokens.toLocaleString('en-US')} tokens in`,
     cost.output_tokens == null ? '' : `${cost.output_tokens.toLocaleString('en-US')} out`,
   ];
-  const price = cost.unpriced === true ? 'price unknown' : amount(cost.micros);
+  const price = cost.unpriced === true ? 'price unknown' : amount(cost.micros, cost.unit);
   return [price, tokens.filter(Boolean).join(', '), [cost.provider, cost.model].filter(Boolean).join(' ')].filter(Boolean).join(' · ');
 }
 

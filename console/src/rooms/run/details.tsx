@@ -78,11 +78,12 @@ function Events({ events, steps }: { events: RunEvent[]; steps: Step[] }) {
 }
 
 /** Who or what caused an event, and what else was said about it. */
-function By({ context: { person, initiator, reason, metadata } }: { context: RunEvent['context'] }) {
+function By({ context: { person, key, initiator, reason, metadata } }: { context: RunEvent['context'] }) {
+  const who = key == null ? person : `key ${key}${person == null ? '' : ` of ${person}`}`;
   return (
     <>
-      <Text of={person ?? initiator} />
-      {person != null && initiator !== 'user' && <> · {initiator}</>}
+      <Text of={who ?? initiator} />
+      {who != null && initiator !== 'user' && <> · {initiator}</>}
       {reason != null && <>: <Text of={reason} /></>}
       {metadata != null && (
         <details>
@@ -129,7 +130,7 @@ function About({ run, steps }: { run: Run; steps: Step[] }) {
         ['Priority', run.priority],
         ...numbers(run),
         ...(run.undone == null || run.undone.length === 0 ? [] : [['Undone', <Undone run={run} steps={steps} />] as [string, React.ReactNode]]),
-        ...(run.spent_micros == null ? [] : [['Spent', amount(run.spent_micros)] as [string, string]]),
+        ...(run.spent_micros == null ? [] : [['Spent', amount(run.spent_micros, run.spent_unit)] as [string, string]]),
         [
           'Labels',
           labels.length === 0

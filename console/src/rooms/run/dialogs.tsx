@@ -285,7 +285,10 @@ function Signal({ run, close }: Props) {
 
 function Resolve({ run, steps, close }: Props) {
   const direct = useDirective(run);
-  const doubtful = steps.filter((step) => step.state === 'in_doubt');
+  const why = useQuery(whyQuery(run.run_id));
+  // A run that was canceled meanwhile has no step in doubt any more, and the effect that it left is.
+  const left = (why.data?.because ?? []).flatMap((cause) => (cause.cause === 'doubt' && cause.step != null ? [cause.step] : []));
+  const doubtful = [...new Set([...steps.filter((step) => step.state === 'in_doubt').map((step) => step.key), ...left])];
   return (
     <FormDialog
       title="Settle the doubt"
@@ -294,19 +297,20 @@ function Resolve({ run, steps, close }: Props) {
       act={async (form) => {
         const outcome = text(form, 'outcome') as Schema['Resolution'];
         const body = { outcome, reason: text(form, 'reason'), output: json(form, 'output') as Schema['Json'] };
-        const params = { path: { run: run.run_id, step: text(form, 'step') || (doubtful[0]?.key ?? '') } };
-        return direct(api.POST('/api/v1/runs/{run}/steps/{step}/resolve', { params, body }), 'It is recorded, and the run goes on.');
+        const params = { path: { run: run.run_id, step: text(form, 'step') || (doubtful[0] ?? '') } };
+        const said = isOver(run.state) ? 'It is recorded. The run can be retried now.' : 'It is recorded, and the run goes on.';
+        return direct(api.POST('/api/v1/runs/{run}/steps/{step}/resolve', { params, body }), said);
       }}
     >
       <p>An effect was sent and its outcome is unknown. Look in the other system first; what you say here is believed.</p>
       {doubtful.length === 1 ? (
         <p>
-          Step: <strong><Text of={doubtful[0]!.key} /></strong>
+          Step: <strong><Text of={doubtful[0]!} /></strong>
         </p>
       ) : (
         <Select name="step" label="Step">
-          {doubtful.map((step) => (
-            <option key={step.position}>{step.key}</option>
+          {doubtful.map((key) => (
+            <option key={key}>{key}</option>
           ))}
         </Select>
       )}

@@ -11,7 +11,7 @@ import { Command } from '../../parts/notes';
 import { State } from '../../parts/state';
 import { Ago, Id, Prose, Text, Took, useNow } from '../../parts/text';
 import { at, Link } from '../../route/router';
-import { sentence, toldCauses } from '../../text/why';
+import { instants, sentence, toldCauses } from '../../text/why';
 import { DecideDialog } from '../approvals/decide';
 import { canDecide, titleOf, reasonOf, useDecider, whyNot } from '../approvals/inbox';
 import { commandFor } from '../workers/fleet';
@@ -79,7 +79,7 @@ export function RunHead({ run, steps }: { run: Run; steps: Step[] }) {
       <div className={`why ${isOver(run.state) ? 'over' : ''}`}>
         <div className="why-words">
           {toldCauses(causes).map((cause, index) => (
-            <p key={index}>
+            <p key={index} title={instants(cause)}>
               <Prose of={sentence(cause, now, isOver(run.state))} />
               {(cause.cause === 'unclaimed' || cause.cause === 'assigning' || cause.cause === 'unknown_task') && (
                 <>

@@ -1,10 +1,11 @@
 /** One run: why it stands where it stands, what it did and when, and what can be done about it. */
 
 import { useQueries, useQuery } from '@tanstack/react-query';
-import { Empty, Loading, ProblemNote } from '../../parts/notes';
+import { Loading, ProblemNote } from '../../parts/notes';
 import { Refusal } from '../../api/client';
-import { Link, useParam } from '../../route/router';
+import { useParam } from '../../route/router';
 import { useKeys } from '../../keyboard/keys';
+import { NoSuchRun } from './absent';
 import { RunHead } from './head';
 import { phaseStarts } from './phases';
 import {
@@ -39,14 +40,7 @@ export function RunRoom({ id }: { id: string }) {
   if (run.data === undefined || waits) {
     if (run.error === null) return <Loading rows={14} />;
     const absent = run.error instanceof Refusal && run.error.problem.status === 404;
-    if (!absent) return <ProblemNote error={run.error} />;
-    return (
-      <Empty title="There is no such run">
-        <p>
-          It may belong to another tenant, or its time to be kept is over. <Link to="/runs">See all runs</Link>
-        </p>
-      </Empty>
-    );
+    return absent ? <NoSuchRun /> : <ProblemNote error={run.error} />;
   }
   return (
     <div className="room run-room">

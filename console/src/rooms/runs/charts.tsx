@@ -5,7 +5,7 @@ import { useQuery } from '@tanstack/react-query';
 import { Bars, type Bar } from '../../parts/bars';
 import { Button } from '../../parts/button';
 import type { Bucket } from '../../text/buckets';
-import { shortTime, span } from '../../text/span';
+import { fromTo, shortTime, span, utc } from '../../text/span';
 import { historyQuery, type History } from './history';
 import type { RunFilter } from './filter';
 
@@ -79,7 +79,9 @@ function Three({ history }: { history: History }) {
           parts: openParts(open, approvals),
         })}
       />
-      <p className="charts-foot quiet">{footOf(history)}</p>
+      <p className="charts-foot quiet" title={list[0] && utc(list[0].from)}>
+        {footOf(history)}
+      </p>
     </section>
   );
 }
@@ -118,7 +120,7 @@ function Chart({ title, number, beside, list, bar }: ChartProps) {
   if (last === undefined) return null;
   const bars = list.map((bucket): Bar => {
     const { words, parts } = bar(bucket);
-    return { title: `${shortTime(bucket.from, last.to)} – ${shortTime(bucket.to, last.to)}: ${words}`, parts };
+    return { title: `${words}\n${fromTo(bucket.from, bucket.to, last.to)}`, parts };
   });
   return (
     <div className="chart">
@@ -127,7 +129,7 @@ function Chart({ title, number, beside, list, bar }: ChartProps) {
       </p>
       <Bars bars={bars} label={`${title}: ${number.toLocaleString()}, ${beside}.`} />
       <p className="chart-ends quiet" aria-hidden="true">
-        <span>{shortTime(list[0]!.from, last.to)}</span>
+        <span title={utc(list[0]!.from)}>{shortTime(list[0]!.from, last.to)}</span>
         <span>now</span>
       </p>
     </div>

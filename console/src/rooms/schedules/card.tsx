@@ -1,5 +1,5 @@
 import { useState } from 'react';
-import { useQuery } from '@tanstack/react-query';
+import { queryOptions, useQuery } from '@tanstack/react-query';
 import { api, intention, must } from '../../api/client';
 import { useMay } from '../../api/session';
 import { Button } from '../../parts/button';
@@ -11,26 +11,33 @@ import { Loading, ProblemNote } from '../../parts/notes';
 import { Table } from '../../parts/table';
 import { Instant, Text } from '../../parts/text';
 import { at, go, Link } from '../../route/router';
+import { utc } from '../../text/span';
 
 const SLOTS_SHOWN = 10;
 
-export function ScheduleCard({ name }: { name: string }) {
-  const params = { path: { schedule: name } };
-  const one = useQuery({
+export const scheduleQuery = (name: string) =>
+  queryOptions({
     queryKey: ['schedules', name],
-    queryFn: () => must(api.GET('/api/v1/schedules/{schedule}', { params })),
+    queryFn: () => must(api.GET('/api/v1/schedules/{schedule}', { params: { path: { schedule: name } } })),
     refetchInterval: 30_000,
   });
-  const next = useQuery({
+
+export const nextQuery = (name: string) =>
+  queryOptions({
     queryKey: ['schedules', name, 'next'],
-    queryFn: () => must(api.GET('/api/v1/schedules/{schedule}/next', { params: { ...params, query: { count: 5 } } })),
+    queryFn: () => must(api.GET('/api/v1/schedules/{schedule}/next', { params: { path: { schedule: name }, query: { count: 5 } } })),
     refetchInterval: 60_000,
   });
+
+export function ScheduleCard({ name }: { name: string }) {
+  const params = { path: { schedule: name } };
+  const one = useQuery(scheduleQuery(name));
+  const next = useQuery(nextQuery(name));
   const rights = { define: useMay('define'), operate: useMay('operate') };
   const [doing, setDoing] = useState<'pause' | 'trigger' | 'remove'>();
   const [key, setKey] = useState(intention);
   const dialog = { changes: 'schedules', close: () => setDoing(undefined) };
-  if (one.data === undefined) return one.error === null ? <Loading /> : <ProblemNote error={one.error} />;
+  if (one.data === undefined || next.isPending) return one.error === null ? <Loading rows={10} /> : <ProblemNote error={one.error} />;
   const schedule = one.data;
   return (
     <section className="pane" aria-label={`Schedule ${name}`}>
@@ -55,7 +62,7 @@ export function ScheduleCard({ name }: { name: string }) {
             rows={next.data?.slots ?? []}
             keyOf={(slot) => slot.at}
             columns={[
-              { title: schedule.timezone, cell: (slot) => <Text of={slot.local} /> },
+              { title: schedule.timezone, cell: (slot) => <span title={utc(slot.starts_at)}><Text of={slot.local} /></span> },
               { title: 'Here', cell: (slot) => <Instant at={slot.starts_at} /> },
             ]}
           />

@@ -7,13 +7,15 @@ import { useMay } from '../../api/session';
 import { useRowKeys } from '../../keyboard/rows';
 import { Button } from '../../parts/button';
 import { Loaded } from '../../parts/loaded';
-import { Empty } from '../../parts/notes';
+import { Empty, Loading } from '../../parts/notes';
 import { Room } from '../../parts/room';
+import { useSettled } from '../../parts/settled';
 import { Table } from '../../parts/table';
 import { Ago, Instant, Text } from '../../parts/text';
 import { at, Link } from '../../route/router';
+import { utc } from '../../text/span';
 import { CreateSchedule } from './create';
-import { ScheduleCard } from './card';
+import { nextQuery, ScheduleCard, scheduleQuery } from './card';
 
 const IN_A_FILE = `on:
   schedule:
@@ -29,21 +31,29 @@ export function SchedulesRoom({ selected }: { selected: string | undefined }) {
   });
   const defines = useMay('define');
   const [creating, setCreating] = useState(false);
+  const chosen = { enabled: selected !== undefined };
+  const one = useQuery({ ...scheduleQuery(selected ?? ''), ...chosen });
+  const next = useQuery({ ...nextQuery(selected ?? ''), ...chosen });
+  const settled = useSettled(list.isPending, chosen.enabled && (one.isPending || next.isPending));
   useRowKeys('Schedules', 'schedule');
   return (
     <Room title="Schedules" actions={defines && <Button onClick={() => setCreating(true)}>New schedule …</Button>}>
-      <Loaded query={list}>
-        {({ schedules }) =>
-          schedules.length === 0 ? (
-            <Empty title="No schedules yet" command={IN_A_FILE}>
-              <p>A schedule starts a workflow at times. Make one here, or write it into the workflow’s file:</p>
-            </Empty>
-          ) : (
-            <ScheduleTable schedules={schedules} selected={selected} />
-          )
-        }
-      </Loaded>
-      {selected !== undefined && <ScheduleCard name={selected} />}
+      {settled ? (
+        <Loaded query={list}>
+          {({ schedules }) =>
+            schedules.length === 0 ? (
+              <Empty title="No schedules yet" command={IN_A_FILE}>
+                <p>A schedule starts a workflow at times. Make one here, or write it into the workflow’s file:</p>
+              </Empty>
+            ) : (
+              <ScheduleTable schedules={schedules} selected={selected} />
+            )
+          }
+        </Loaded>
+      ) : (
+        <Loading rows={10} />
+      )}
+      {settled && selected !== undefined && <ScheduleCard key={selected} name={selected} />}
       {creating && <CreateSchedule close={() => setCreating(false)} />}
     </Room>
   );
@@ -82,7 +92,7 @@ function ScheduleTable({ schedules, selected }: { schedules: Schema['ScheduleVie
           title: 'Next, in its zone',
           cell: (schedule) => {
             const next = nextOf(schedule);
-            return next === undefined ? NONE : <Text of={next.local} />;
+            return next === undefined ? NONE : <span title={utc(next.starts_at)}><Text of={next.local} /></span>;
           },
         },
         {

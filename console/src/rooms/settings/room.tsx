@@ -12,6 +12,8 @@ import { Keys } from './keys';
 import { People } from './people';
 import { Tenant } from './tenant';
 
+const FOR_ADMINS = ['people', 'groups', 'keys', 'changes'];
+
 export function SettingsRoom({ part }: { part: string }) {
   const administers = useMay('administer');
   const parts = [
@@ -46,11 +48,18 @@ export function SettingsRoom({ part }: { part: string }) {
         ))}
         <Link to="/webhooks">Webhooks</Link>
       </nav>
-      {shown?.show ?? (
-        <Empty title="This is not for you">
-          <p>Keys and people are for admins of the tenant.</p>
-        </Empty>
-      )}
+      {shown?.show ??
+        (FOR_ADMINS.includes(part) ? (
+          <Empty title="This is not for you">
+            <p>Keys, people, groups and changes are for admins of the tenant. Ask one of them for the role.</p>
+          </Empty>
+        ) : (
+          <Empty title="There is no such page">
+            <p>
+              The address may be mistyped. <Link to="/settings">See your own settings</Link>
+            </p>
+          </Empty>
+        ))}
     </div>
   );
 }

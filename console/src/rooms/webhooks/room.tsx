@@ -7,9 +7,10 @@ import { useMay } from '../../api/session';
 import { useRowKeys } from '../../keyboard/rows';
 import { Button } from '../../parts/button';
 import { Loaded } from '../../parts/loaded';
-import { Empty } from '../../parts/notes';
+import { Empty, Loading } from '../../parts/notes';
 import { Room } from '../../parts/room';
 import { Section } from '../../parts/section';
+import { useSettled } from '../../parts/settled';
 import { Table } from '../../parts/table';
 import { Ago, Text } from '../../parts/text';
 import { at, Link } from '../../route/router';
@@ -25,9 +26,25 @@ export function WebhooksRoom({ selected }: { selected: string | undefined }) {
   const [creating, setCreating] = useState<'in' | 'out'>();
   const toldOf = outbound.data?.endpoints.find((endpoint) => endpoint.endpoint_id === selected);
   const taken = inbound.data?.endpoints.find((endpoint) => endpoint.endpoint_id === selected);
+  const isAbsent = selected !== undefined && outbound.data !== undefined && inbound.data !== undefined && toldOf === undefined && taken === undefined;
+  const settled = useSettled(outbound.isPending, inbound.isPending);
   useRowKeys('Webhooks', 'endpoint');
+  if (!settled) {
+    return (
+      <Room title="Webhooks">
+        <Loading rows={8} />
+      </Room>
+    );
+  }
   return (
     <Room title="Webhooks">
+      {isAbsent && (
+        <div className="problem" role="alert">
+          <p>
+            There is no endpoint or address <Text of={selected ?? ''} />. It may have been deleted, or belong to another tenant. <Link to="/webhooks">See all of them</Link>
+          </p>
+        </div>
+      )}
       <Section title="Going out" action={defines && <Button onClick={() => setCreating('out')}>New endpoint …</Button>}>
         <Loaded query={outbound} rows={2}>
           {({ endpoints }) => <Outbound endpoints={endpoints} selected={selected} />}

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { commandFor, deedFor, isAt, isUnassigned, isUnserved, otherCapabilities, placesOf, provenControls, provenProfiles, standingOf } from './fleet';
+import { commandFor, deedFor, hindrancesOf, isAt, isUnassigned, isUnserved, maintenanceOf, otherCapabilities, placesOf, provenControls, provenProfiles, standingOf } from './fleet';
 import type { Queue, Worker } from './query';
 
 const worker = (rest: Partial<Worker>) => ({ state: 'online', slots: 4, running: 0, ...rest }) as Worker;
@@ -10,6 +10,22 @@ it('says first what is wrong with a worker, then what it does', () => {
   expect(standingOf(worker({ running: 2, silent: true }))).toBe('silent');
   expect(standingOf(worker({ running: 2, state: 'draining' }))).toBe('draining');
   expect(standingOf(worker({ running: 2, state: 'offline', silent: true }))).toBe('offline');
+  expect(standingOf(worker({ running: 2, state: 'errored' }))).toBe('errored');
+  expect(standingOf(worker({ running: 2, state: 'maintenance' }))).toBe('maintenance');
+  expect(standingOf(worker({ running: 2, state: 'maintenance', silent: true }))).toBe('silent');
+});
+
+it('says why a worker is given less, and who may change that', () => {
+  const fault = { check: 'canary' as const, why: 'no seccomp', since: 1, run_id: 'run_1' };
+  expect(hindrancesOf(worker({ state: 'errored', fault }))).toEqual([
+    'canary: no seccomp (run_1). It is given no commands until its sandbox holds again.',
+  ]);
+  const maintenance = { by: 'olga', reason: 'a new disk', since: 1 };
+  expect(hindrancesOf(worker({ state: 'maintenance', maintenance }))).toEqual(['In maintenance by olga: a new disk.']);
+  expect(maintenanceOf(worker({}))).toBe('begin');
+  expect(maintenanceOf(worker({ state: 'maintenance', maintenance }))).toBe('end');
+  expect(maintenanceOf(worker({ shared: true }))).toBeUndefined();
+  expect(maintenanceOf(worker({ state: 'draining' }))).toBeUndefined();
 });
 
 it('warns of a queue with steps and without workers only', () => {

@@ -3,11 +3,11 @@
 import type { Schema } from '../../api/client';
 import type { Queue, Worker } from './query';
 
-export type Standing = 'working' | 'idle' | 'draining' | 'silent' | 'errored' | 'offline';
+export type Standing = 'working' | 'idle' | 'draining' | 'maintenance' | 'silent' | 'errored' | 'offline';
 
 /** One word for a worker: what it does, unless something is wrong with it. */
 export function standingOf(worker: Worker): Standing {
-  if (worker.state === 'offline' || worker.state === 'errored' || worker.state === 'draining') return worker.state;
+  if (worker.state !== 'online' && !(worker.state === 'maintenance' && worker.silent === true)) return worker.state;
   if (worker.silent === true) return 'silent';
   return worker.running > 0 ? 'working' : 'idle';
 }
@@ -104,6 +104,23 @@ export function isAt(worker: Worker, kind: PlaceKind, name: string): boolean {
 export function deedFor(worker: Worker): 'drain' | 'forget' | undefined {
   if (worker.state === 'offline') return worker.running === 0 ? 'forget' : undefined;
   return worker.shared === true || worker.state === 'draining' ? undefined : 'drain';
+}
+
+/** Whether an operator can keep new work from the worker, or let it have some again. */
+export function maintenanceOf(worker: Worker): 'begin' | 'end' | undefined {
+  if (worker.shared === true || worker.state === 'offline' || worker.state === 'draining') return undefined;
+  return worker.maintenance == null ? 'begin' : 'end';
+}
+
+/** Why the worker is given less than it could have, in words. */
+export function hindrancesOf(worker: Worker): string[] {
+  const { fault, maintenance } = worker;
+  const run = fault?.run_id == null ? '' : ` (${fault.run_id})`;
+  const by = maintenance?.by == null ? '' : ` by ${maintenance.by}`;
+  return [
+    ...(fault == null ? [] : [`${fault.check}: ${fault.why}${run}. It is given no commands until its sandbox holds again.`]),
+    ...(maintenance == null ? [] : [`In maintenance${by}: ${maintenance.reason}.`]),
+  ];
 }
 
 /** Why a run's step is with no worker of a queue, as its causes say it. */

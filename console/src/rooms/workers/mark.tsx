@@ -6,6 +6,7 @@ const LOOKS: Record<Standing, Tone> = {
   working: 'busy',
   idle: 'good',
   draining: 'undone',
+  maintenance: 'undone',
   silent: 'asks',
   errored: 'bad',
   offline: 'idle',

@@ -1,5 +1,6 @@
 /** One worker: what it can do, and the steps that it has. */
 
+import type { ReactNode } from 'react';
 import { useQuery } from '@tanstack/react-query';
 import { Refusal } from '../../api/client';
 import { Facts } from '../../parts/facts';
@@ -10,7 +11,7 @@ import { Table } from '../../parts/table';
 import { Ago, Id, Instant, Text, Took } from '../../parts/text';
 import { at, Link } from '../../route/router';
 import { WorkerActions } from './actions';
-import { otherCapabilities, provenControls, provenProfiles } from './fleet';
+import { hindrancesOf, otherCapabilities, provenControls, provenProfiles } from './fleet';
 import { WorkerMark } from './mark';
 import { workerQuery, type Worker } from './query';
 
@@ -27,7 +28,7 @@ export function WorkerCard({ session }: { session: string }) {
   }
   return (
     <div className="pane">
-      <Loaded query={one} rows={5}>
+      <Loaded query={one} rows={12}>
         {(worker) => (
           <>
             <header className="pane-head">
@@ -41,12 +42,14 @@ export function WorkerCard({ session }: { session: string }) {
               of={[
                 ['Session', <code className="wrap">{worker.session_id}</code>],
                 ['Load', <Load taken={worker.running} of={worker.slots} label="Slots that are taken" />],
+                ...(hindrancesOf(worker).length === 0 ? [] : [['Kept from work', <Hindrances of={worker} />] satisfies [string, ReactNode]]),
                 ['Queues', <Words of={worker.queues} />],
                 ['Tasks', worker.tasks == null ? 'any: it named none' : <Terms of={worker.tasks} none="none" />],
-                ['Environments', <Terms of={worker.terms?.environments} none="not said: it has an API key, and no certificate" />],
+                ['Environments', <Terms of={worker.terms?.environments} none="all: it has an API key, and named none" />],
                 ['Network segments', <Terms of={worker.terms?.segments} none="–" />],
                 ['Sandbox', <Sandbox of={worker} />],
                 ['Capabilities', <Terms of={otherCapabilities(worker)} none="none" />],
+                ['Labels', <Terms of={Object.entries(worker.labels ?? {}).map(([name, value]) => `${name}=${value}`)} none="none" />],
                 ['Build', worker.build_id == null ? '–' : <Text of={worker.build_id} />],
                 ['Last heard', <Ago at={worker.last_heartbeat_at} />],
                 ['Lease ends', <Instant at={worker.lease_expires_at} />],
@@ -83,6 +86,29 @@ export function WorkerCard({ session }: { session: string }) {
         )}
       </Loaded>
     </div>
+  );
+}
+
+/** What is wrong with it, or who keeps work from it; since when, and until when. */
+function Hindrances({ of }: { of: Worker }) {
+  return (
+    <>
+      {hindrancesOf(of).map((why) => (
+        <div key={why}>
+          <Text of={why} />
+        </div>
+      ))}
+      {of.fault != null && (
+        <span className="quiet">
+          last seen <Instant at={of.fault.since} />
+        </span>
+      )}
+      {of.maintenance?.until != null && (
+        <span className="quiet">
+          it ends <Instant at={of.maintenance.until} />
+        </span>
+      )}
+    </>
   );
 }
 

@@ -5,8 +5,9 @@ import { useMay } from '../../api/session';
 import { useRowKeys } from '../../keyboard/rows';
 import { Load } from '../../parts/load';
 import { Loaded } from '../../parts/loaded';
-import { Empty } from '../../parts/notes';
+import { Empty, Loading } from '../../parts/notes';
 import { Room } from '../../parts/room';
+import { useSettled } from '../../parts/settled';
 import { Table } from '../../parts/table';
 import { Ago, Text } from '../../parts/text';
 import { at, Link, useAddress, useParam, withQuery } from '../../route/router';
@@ -14,7 +15,7 @@ import { Enrolment } from './enrolment';
 import { commandFor, isAt, placesOf } from './fleet';
 import { WorkerMark } from './mark';
 import { WorkerCard } from './one';
-import { queuesQuery, workersQuery, type Worker } from './query';
+import { identitiesQuery, queuesQuery, workerQuery, workersQuery, type Worker } from './query';
 import { Queues } from './queues';
 
 export function WorkersRoom({ selected }: { selected: string | undefined }) {
@@ -22,6 +23,9 @@ export function WorkersRoom({ selected }: { selected: string | undefined }) {
   const workers = useQuery(workersQuery(gone === 'too'));
   const queues = useQuery(queuesQuery);
   const administers = useMay('administer');
+  const identities = useQuery({ ...identitiesQuery, enabled: administers });
+  const one = useQuery({ ...workerQuery(selected ?? ''), enabled: selected !== undefined });
+  const settled = useSettled(workers.isPending, queues.isPending, administers && identities.isPending, selected !== undefined && one.isPending);
   useRowKeys('Workers', 'worker');
   return (
     <Room
@@ -33,21 +37,27 @@ export function WorkersRoom({ selected }: { selected: string | undefined }) {
         </label>
       }
     >
-      <section>
-        <Loaded query={workers} rows={4}>
-          {(list) => (list.length === 0 ? <NoWorkers /> : <Places workers={list} selected={selected} />)}
-        </Loaded>
-        {selected !== undefined && <WorkerCard key={selected} session={selected} />}
-      </section>
-      <section>
-        <header className="section-head">
-          <h2>Queues</h2>
-        </header>
-        <Loaded query={queues} rows={2}>
-          {(list) => <Queues queues={list} />}
-        </Loaded>
-      </section>
-      {administers && <Enrolment />}
+      {settled ? (
+        <>
+          <section>
+            <Loaded query={workers} rows={4}>
+              {(list) => (list.length === 0 ? <NoWorkers /> : <Places workers={list} selected={selected} />)}
+            </Loaded>
+            {selected !== undefined && <WorkerCard key={selected} session={selected} />}
+          </section>
+          <section>
+            <header className="section-head">
+              <h2>Queues</h2>
+            </header>
+            <Loaded query={queues} rows={2}>
+              {(list) => <Queues queues={list} />}
+            </Loaded>
+          </section>
+          {administers && <Enrolment />}
+        </>
+      ) : (
+        <Loading rows={12} />
+      )}
     </Room>
   );
 }

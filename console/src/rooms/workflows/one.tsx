@@ -2,7 +2,7 @@
 
 import { useState } from 'react';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
-import { api, must } from '../../api/client';
+import { api, must, Refusal } from '../../api/client';
 import { useMay } from '../../api/session';
 import { useKeys } from '../../keyboard/keys';
 import { Button } from '../../parts/button';
@@ -42,7 +42,11 @@ export function WorkflowRoom({ name }: { name: string }) {
   const version = number === newest.data?.version ? newest.data : pinned.data;
   const startable = rights.operate && newest.data?.disabled === false;
   useKeys('This workflow', startable ? [{ press: 's', does: 'Start a run', run: () => setDoing('start') }] : []);
-  if (newest.data === undefined) return newest.error === null ? <Loading /> : <ProblemNote error={newest.error} />;
+  if (newest.data === undefined) {
+    if (newest.error === null) return <Loading />;
+    const absent = newest.error instanceof Refusal && newest.error.problem.status === 404;
+    return absent ? <NoSuchWorkflow name={name} /> : <ProblemNote error={newest.error} />;
+  }
   const definition = (version?.definition ?? {}) as Definition;
   const close = () => {
     setDoing(undefined);
@@ -103,6 +107,16 @@ export function WorkflowRoom({ name }: { name: string }) {
       {doing === 'apply' && <ApplyDialog source={newest.data.source} close={close} />}
       {doing === 'disable' && <DisableDialog name={name} disabled={newest.data.disabled} close={close} />}
     </div>
+  );
+}
+
+function NoSuchWorkflow({ name }: { name: string }) {
+  return (
+    <Empty title="There is no such workflow" command={`interlock workflow apply ${/^[\w.-]+$/.test(name) ? name : 'workflow'}.yaml`}>
+      <p>
+        It may belong to another tenant, or never have been applied. <Link to="/workflows">See all workflows</Link>, or apply its file:
+      </p>
+    </Empty>
   );
 }
 

@@ -6,15 +6,16 @@ import { Refusal, type Approval, type Run, type Step } from '../../api/client';
 import { useKeys } from '../../keyboard/keys';
 import { Button } from '../../parts/button';
 import { JsonView } from '../../parts/json';
-import { Empty, Loading, ProblemNote } from '../../parts/notes';
+import { Loading, ProblemNote } from '../../parts/notes';
 import { State } from '../../parts/state';
 import { Ago, Countdown, Id, Prose, Text, Took, useNow } from '../../parts/text';
 import { at, Link, useParam } from '../../route/router';
 import { Terminal } from '../../terminal/terminal';
-import { sentence, toldCauses } from '../../text/why';
+import { instants, sentence, toldCauses } from '../../text/why';
 import { DecideDialog } from '../approvals/decide';
 import { canDecide, dueAt, isOverdue, titleOf, useDecider, whyNot } from '../approvals/inbox';
 import { ApprovalVotes } from '../approvals/votes';
+import { NoSuchRun } from '../run/absent';
 import { hasStopped } from '../run/actions';
 import { PHASE_WORDS, phaseStarts } from '../run/phases';
 import { definitionQuery, runApprovalsQuery, runQuery, stepsQuery, whyQuery, type Definition, type Phase } from '../run/query';
@@ -33,11 +34,13 @@ export function WorkspaceRoom({ id }: { id: string }) {
     { press: 'j', does: 'Next step', run: () => move(1) },
     { press: 'k', does: 'Previous step', run: () => move(-1) },
   ]);
-  if (run.data === undefined || steps.data === undefined) {
+  // What stands above and within the plan, so that it does not push the plan down when it comes.
+  const pinned = useQuery({ ...definitionQuery(run.data?.workflow ?? '', run.data?.workflow_version ?? 0), enabled: run.data !== undefined });
+  const waits = [pinned, useQuery(whyQuery(id)), useQuery(runApprovalsQuery(id))].some((query) => query.isPending);
+  if (run.data === undefined || steps.data === undefined || waits) {
     const error = run.error ?? steps.error;
     if (error === null) return <Loading rows={14} />;
-    if (error instanceof Refusal && error.problem.status === 404) return <Empty title="There is no such run">{null}</Empty>;
-    return <ProblemNote error={error} />;
+    return error instanceof Refusal && error.problem.status === 404 ? <NoSuchRun /> : <ProblemNote error={error} />;
   }
   return (
     <div className="room workspace-room">
@@ -103,7 +106,7 @@ function Ticket({ run }: { run: Run }) {
         <Took from={run.created_at} to={run.finished_at} />
       </p>
       {toldCauses(why.data?.because ?? []).map((cause, index) => (
-        <p key={index}>
+        <p key={index} title={instants(cause)}>
           <Prose of={sentence(cause, now, run.finished_at != null)} />
         </p>
       ))}
@@ -121,6 +124,13 @@ function PendingDecision({ run }: { run: Run }) {
   const approvals = useQuery(runApprovalsQuery(run.run_id));
   const [deciding, setDeciding] = useState<{ approval: Approval; approve: boolean }>();
   const open = approvals.data?.find((approval) => approval.state === 'requested');
+  const decidable = open !== undefined && canDecide(open, me);
+  const decide = (approve: boolean) => open !== undefined && setDeciding({ approval: open, approve });
+  const keys = [
+    { press: 'a', does: 'Approve, after a confirmation', run: () => decide(true) },
+    { press: 'r', does: 'Reject, after a confirmation', run: () => decide(false) },
+  ];
+  useKeys('Decision', decidable ? keys : []);
   if (open === undefined) return null;
   return (
     <section className="pane decision-due" aria-label="Pending decision">
@@ -132,12 +142,17 @@ function PendingDecision({ run }: { run: Run }) {
         <Text of={titleOf(open)} lines />
       </p>
       <ApprovalVotes approval={{ ...open, message: null }} />
-      {canDecide(open, me) ? (
+      <p>
+        <Link to={at('approvals', open.approval)}>See the whole request</Link>
+      </p>
+      {decidable ? (
         <div className="decide">
-          <Button look="primary" onClick={() => setDeciding({ approval: open, approve: true })}>
+          <Button look="primary" press="a" onClick={() => decide(true)}>
             Approve …
           </Button>
-          <Button onClick={() => setDeciding({ approval: open, approve: false })}>Reject …</Button>
+          <Button press="r" onClick={() => decide(false)}>
+            Reject …
+          </Button>
         </div>
       ) : (
         <p className="quiet">{whyNot(open, me)}</p>

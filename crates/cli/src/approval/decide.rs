@@ -95,8 +95,7 @@ async fn vote(
     };
     let shown = open(client, only, approve).await?;
     if !sure.yes {
-        let caller = show::caller(client, &shown).await;
-        printer.note(&show::card(&shown, caller.as_deref(), printer.paint));
+        printer.note(&show::card(&shown, printer.paint));
     }
     confirm(sure.yes, if approve { "Approve this?" } else { "Reject this?" })?;
     let (digest, on_behalf_of) = (sure.digest.unwrap_or_else(|| shown.digest.clone()), sure.on_behalf_of);
@@ -121,8 +120,7 @@ async fn vote_on_each(
     for name in &which.which {
         let shown = open(client, name, approve).await;
         if let (false, Ok(shown)) = (sure.yes, &shown) {
-            let caller = show::caller(client, shown).await;
-            printer.note(&show::card(shown, caller.as_deref(), printer.paint));
+            printer.note(&show::card(shown, printer.paint));
         }
         found.push((name, shown));
     }

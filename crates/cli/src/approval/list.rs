@@ -58,7 +58,7 @@ pub struct ListApprovalsArgs {
     #[arg(long, value_name = "ORDER", value_parser = order)]
     order: Option<ApprovalOrder>,
     /// How many at most.
-    #[arg(long, short = 'n', default_value_t = 50)]
+    #[arg(long, short = 'n', default_value_t = 50, value_parser = crate::run::filter::limit)]
     limit: usize,
     /// Stay, and print each one that comes to be asked.
     #[arg(long, short, conflicts_with = "state")]

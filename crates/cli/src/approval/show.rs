@@ -8,26 +8,15 @@ use interlock_core::state::ApprovalState;
 use interlock_core::text::article::with_article;
 use interlock_core::text::visible::{visible, visible_lines};
 use interlock_protocol::approvals::ApprovalView;
-use interlock_protocol::identity::{self, Me};
 
 use super::{find, tone};
 use crate::client::Client;
 use crate::output::paint::{Paint, Tone};
 use crate::output::{Printer, span};
-use crate::run::rights::allowed_for;
 
 pub async fn run(client: &Client, printer: Printer, which: &str) -> anyhow::Result<()> {
     let approval = find::approval(client, which).await?;
-    let caller = caller(client, &approval).await;
-    printer.show(&approval, |paint| card(&approval, caller.as_deref(), paint))
-}
-
-/// The caller's name, where it matters to the card: the caller may decide, and others may not.
-pub async fn caller(client: &Client, approval: &ApprovalView) -> Option<String> {
-    if approval.may_decide != Some(true) || approval.excluded.is_empty() {
-        return None;
-    }
-    client.get(identity::path::ME).send::<Me>().await.ok()?.person
+    printer.show(&approval, |paint| card(&approval, paint))
 }
 
 /// An input, whole and readable, without anything that hides or reorders text.
@@ -46,7 +35,7 @@ const fn becomes(rule: OnDenial) -> &'static str {
 }
 
 /// Everything that an approver should have seen before the decision.
-pub fn card(approval: &ApprovalView, caller: Option<&str>, paint: Paint) -> String {
+pub fn card(approval: &ApprovalView, paint: Paint) -> String {
     let now = span::now();
     let mut text = String::new();
     let mut line = |name: &str, value: &str| {
@@ -68,7 +57,8 @@ pub fn card(approval: &ApprovalView, caller: Option<&str>, paint: Paint) -> Stri
     if let Some(card) = &approval.action {
         if card.is_gate() {
             let more = card.unknown.as_deref().map_or_else(String::new, |more| format!(" ({})", visible(more)));
-            line("guards", &format!("{} steps behind this gate{more}", card.then.len()));
+            let steps = span::counted(card.then.len() as u64, "step", "steps");
+            line("guards", &format!("{steps} behind this gate{more}"));
         }
         for (index, action) in card.actions().enumerate() {
             let destructive = if action.destructive { ", destructive" } else { "" };
@@ -108,11 +98,10 @@ pub fn card(approval: &ApprovalView, caller: Option<&str>, paint: Paint) -> Stri
         groups => format!("members of {}", groups.join(" or ")),
     };
     line("from", &visible(&approvers));
-    // An excluded caller who may decide all the same can do so because the tenant allows self-approval.
-    let allows_self_approval = approval.may_decide == Some(true)
-        && caller.is_some_and(|caller| approval.excluded.iter().any(|excluded| excluded == caller));
-    if allows_self_approval {
-        line("also from", &allowed_for(&approval.excluded));
+    if approval.self_approval {
+        let who = visible(&approval.excluded.join(", ")).into_owned();
+        line("also from", &format!("{who} (started or directed it)"));
+        line("", "the tenant lets people approve their own runs");
     } else if !approval.excluded.is_empty() {
         line("not from", &format!("{} (started or directed it)", visible(&approval.excluded.join(", "))));
     }

@@ -34,6 +34,7 @@ enum EvidenceVerb {
 
 #[derive(Debug, Args)]
 struct EvidenceExportArgs {
+    /// The run's id.
     run: RunId,
     /// Where to write it; stdout where omitted.
     #[arg(value_name = "FILE")]

@@ -25,9 +25,13 @@ enum ContextVerb {
     /// List the contexts; the current one is marked. `local` is the server that runs on this machine.
     List,
     /// Make a context the current one.
-    Use { name: String },
+    Use {
+        /// The context's name.
+        name: String,
+    },
     /// Add a context, or change the server of one. `interlock login --context NAME` stores its key.
     Add {
+        /// The context's name.
         name: String,
         /// The server's address.
         #[arg(long, value_name = "URL")]
@@ -41,6 +45,7 @@ enum ContextVerb {
     },
     /// Remove a context with its key.
     Remove {
+        /// The context's name.
         name: String,
         #[command(flatten)]
         sure: ConfirmArgs,

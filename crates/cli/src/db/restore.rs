@@ -112,7 +112,8 @@ fn tell_secret(data: &std::path::Path) {
 }
 
 fn tell_parked(parked: &[ParkedRun]) {
-    println!("{} runs act on the outside and are paused (restored)", parked.len());
+    let runs = if parked.len() == 1 { "1 run acts".to_owned() } else { format!("{} runs act", parked.len()) };
+    println!("{runs} on the outside, paused (restored)");
     if !parked.is_empty() {
         println!("\nmay have happened since the backup; look, then resume or resolve:");
         println!("{:<38} {:<20} {:<20} {:<12} {:<10} open effects", "run", "workflow", "step", "state", "effect");

@@ -27,7 +27,8 @@ pub fn contexts_file() -> Vec<Finding> {
         (Ok(contexts), Ok(path)) => {
             let current = contexts.current.as_deref().unwrap_or("none");
             let count = contexts.contexts.len();
-            let found = format!("{count} contexts, current: {current} ({})", path.display());
+            let count = span::counted(count as u64, "context", "contexts");
+            let found = format!("{count}, current: {current} ({})", path.display());
             match contexts.current.as_deref().filter(|name| !contexts.contexts.contains_key(*name)) {
                 Some(gone) => {
                     let fix = "choose another one: interlock context use NAME";

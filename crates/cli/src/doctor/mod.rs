@@ -19,6 +19,7 @@ use crate::client::ClientArgs;
 use crate::config::ConfigArg;
 use crate::output::exit::{Exit, ExitError};
 use crate::output::paint::{Paint, Tone};
+use crate::output::wrap::wrapped;
 use crate::server::connectors::CredentialArgs;
 
 #[derive(Args)]
@@ -92,6 +93,7 @@ pub async fn run(args: DoctorArgs) -> anyhow::Result<()> {
     findings.extend(client::contexts_file());
     findings.extend(client::server(&args.client.server).await);
     findings.extend(machine::clock());
+    findings.push(private::folder(&args.data));
     findings.push(machine::disk(&args.data));
     findings.push(machine::files());
     findings.extend(private::look(&args.data));
@@ -101,11 +103,14 @@ pub async fn run(args: DoctorArgs) -> anyhow::Result<()> {
     findings.extend(sandbox::look());
     let problems = findings.iter().filter(|finding| finding.verdict == Verdict::Problem).count();
     let report = DoctorReport { healthy: problems == 0, findings };
-    printer.show(&report, |paint| page(&report.findings, paint))?;
+    printer.show(&report, |paint| page(&report.findings, paint, printer.prose_width()))?;
     if problems == 0 { Ok(()) } else { Err(ExitError::silently(Exit::Unsuccessful)) }
 }
 
-fn page(findings: &[Finding], paint: Paint) -> String {
+/// Columns before what was found: the mark, and the name of the check.
+const FOUND_AT: usize = 19;
+
+fn page(findings: &[Finding], paint: Paint, width: usize) -> String {
     let mut text = String::new();
     for finding in findings {
         let (tone, mark) = match finding.verdict {
@@ -115,9 +120,11 @@ fn page(findings: &[Finding], paint: Paint) -> String {
             Verdict::Skipped => (Tone::Dim, "–"),
         };
         let found = interlock_core::text::visible::visible_lines(&finding.found);
-        let _ = writeln!(text, "{} {:<16} {found}", paint.tone(tone, mark), finding.check);
+        let told = format!("{} {:<16} {found}", paint.tone(tone, mark), finding.check);
+        let _ = writeln!(text, "{}", wrapped(&told, width, FOUND_AT));
         if let Some(fix) = &finding.fix {
-            let _ = writeln!(text, "  {:<16} {}", "", paint.dim(format!("→ {fix}")));
+            let told = format!("{:FOUND_AT$}{}", "", paint.dim(format!("→ {fix}")));
+            let _ = writeln!(text, "{}", wrapped(&told, width, FOUND_AT + 2));
         }
     }
     let count = |verdict| findings.iter().filter(|finding| finding.verdict == verdict).count();
@@ -134,4 +141,24 @@ fn page(findings: &[Finding], paint: Paint) -> String {
     text.push_str(&paint.tone(tone, sum));
     text.push('\n');
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use unicode_width::UnicodeWidthStr as _;
+
+    use super::*;
+
+    #[test]
+    fn what_was_found_is_broken_where_the_screen_ends() {
+        let found = "others can get at the data folder, in which the keys of this server and of its users are kept";
+        let fix = "change its mode, so that it is its owner's alone, and look at who has an account on this machine";
+        let findings = [Finding::warning("private files", found, fix), Finding::ok("store", "opens")];
+        for width in [60, 80] {
+            let text = page(&findings, Paint::OFF, width);
+            assert!(text.lines().all(|line| line.width() <= width), "{width}:\n{text}");
+        }
+        let text = page(&findings, Paint::OFF, 200);
+        assert!(text.contains(&format!("! private files    {found}\n                   → {fix}\n")), "{text}");
+    }
 }

@@ -8,6 +8,16 @@ use crate::server::{LOCAL_KEY_FILE, SECRET_FILE};
 
 const CHECK: &str = "private files";
 
+/// Which folder is looked at, with its whole path.
+pub fn folder(data: &Path) -> Finding {
+    let whole = std::path::absolute(data).unwrap_or_else(|_| data.to_owned());
+    if data.exists() {
+        return Finding::ok("data folder", whole.display().to_string());
+    }
+    let found = format!("{} does not exist yet; `interlock up` makes it, `--data` names another", whole.display());
+    Finding::skipped("data folder", found)
+}
+
 /// What others can read or write is named, each with the command that ends it.
 pub fn look(data: &Path) -> Vec<Finding> {
     if !data.exists() {
@@ -44,7 +54,9 @@ mod tests {
         let mode = |path: &Path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
         let fixes = || look(&data).into_iter().filter_map(|finding| finding.fix).collect::<Vec<_>>();
         assert!(fixes().is_empty(), "nothing is there yet");
+        assert!(folder(&data).found.contains("does not exist yet"), "{}", folder(&data).found);
         fs::create_dir(&data).unwrap();
+        assert_eq!(folder(&data).found, data.display().to_string());
         let secret = data.join(SECRET_FILE);
         fs::write(&secret, "x").unwrap();
         mode(&data, 0o755);

@@ -42,7 +42,8 @@ pub async fn look(store: Option<&str>, data: &Path) -> Vec<Finding> {
     findings.extend(encrypted(&parsed, &opened).await);
     match opened.stats().await {
         Ok(stats) => {
-            let found = format!("{} live runs, {} steps under way", stats.live_runs, stats.live_claims);
+            let runs = span::counted(stats.live_runs, "live run", "live runs");
+            let found = format!("{runs}, {} under way", span::counted(stats.live_claims, "step", "steps"));
             findings.push(Finding::ok("store contents", found));
         }
         Err(error) => {

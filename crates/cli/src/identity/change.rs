@@ -38,6 +38,7 @@ enum ChangeVerb {
     },
     /// Agree to a change that another admin has asked for. That admin carries it out after that.
     Approve {
+        /// Its id (`interlock change list`).
         #[arg(value_name = "CHANGE")]
         which: ChangeId,
         /// Stands beside the decision.
@@ -46,6 +47,7 @@ enum ChangeVerb {
     },
     /// Refuse a change.
     Reject {
+        /// Its id (`interlock change list`).
         #[arg(value_name = "CHANGE")]
         which: ChangeId,
         /// Why.

@@ -27,6 +27,7 @@ enum FlagVerb {
     List,
     /// Switch a flag on or off for your tenant.
     Set {
+        /// Which one.
         #[arg(value_parser = PossibleValuesParser::new(FLAGS.iter().copied()))]
         flag: String,
         /// `true` or `false`.

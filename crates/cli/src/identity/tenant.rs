@@ -25,6 +25,7 @@ pub struct TenantArgs {
 enum TenantVerb {
     /// Make a tenant. The key of its first admin is printed once, on stdout.
     Create {
+        /// What the tenant is called.
         name: String,
         #[command(flatten)]
         with: Limits,
@@ -32,9 +33,13 @@ enum TenantVerb {
     /// List the tenants that exist for you.
     List,
     /// Show a tenant, by its name or id.
-    Show { tenant: String },
+    Show {
+        /// The tenant's name or id.
+        tenant: String,
+    },
     /// Change a tenant's limits or settings.
     Update {
+        /// The tenant's name or id.
         tenant: String,
         #[command(flatten)]
         with: Limits,

@@ -36,8 +36,10 @@ enum UserVerb {
         /// Groups, which approval rules name; several with commas.
         #[arg(long, value_name = "NAMES", value_delimiter = ',')]
         group: Vec<String>,
+        /// The person's name as lists show it.
         #[arg(long)]
         display_name: Option<String>,
+        /// Where the person is written to.
         #[arg(long)]
         email: Option<String>,
         /// Make no link: the person comes by the identity provider.
@@ -59,13 +61,25 @@ enum UserVerb {
         group: Option<Vec<String>>,
     },
     /// Disable a person: their sessions end, and they cannot sign in any more.
-    Disable { user: String },
+    Disable {
+        /// The person's name or id.
+        user: String,
+    },
     /// Let a disabled person in again.
-    Enable { user: String },
+    Enable {
+        /// The person's name or id.
+        user: String,
+    },
     /// Make a link by which the person chooses a new password.
-    Invite { user: String },
+    Invite {
+        /// The person's name or id.
+        user: String,
+    },
     /// Set a person's password, asked for or read from stdin.
-    SetPassword { user: String },
+    SetPassword {
+        /// The person's name or id.
+        user: String,
+    },
 }
 
 pub async fn run(args: UserArgs) -> anyhow::Result<()> {

@@ -22,6 +22,7 @@ use crate::client::{Client, ClientArgs, ClientError, fill};
 use crate::output::Printer;
 use crate::output::confirm::confirm;
 use crate::output::exit::{Exit, ExitError};
+use crate::output::span::counted;
 
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 /// Runs that have come since are canceled too, this often.
@@ -53,14 +54,10 @@ pub async fn run(args: BackoutArgs) -> anyhow::Result<()> {
     let me: Me = client.get(identity::ME).send().await?;
     let runs = live(&client, every_live_state()).await?;
     let workers = elsewhere(&client).await?.iter().filter(|worker| !is_over(worker)).count();
-    printer.note(&format!("{} runs in flight, {workers} workers elsewhere", runs.count));
-    confirm(
-        args.yes,
-        &format!(
-            "Switch {WORKER_ORCHESTRATION} off, cancel these {} runs and send these {workers} workers away?",
-            runs.count
-        ),
-    )?;
+    let (in_flight, workers) = (counted(runs.count, "run", "runs"), counted(workers as u64, "worker", "workers"));
+    printer.note(&format!("{in_flight} in flight, {workers} elsewhere"));
+    let question = format!("Switch {WORKER_ORCHESTRATION} off, cancel {in_flight} and send {workers} away?");
+    confirm(args.yes, &question)?;
     let change = ChangeTenant { worker_orchestration: Some(false), ..ChangeTenant::default() };
     let tenant = fill(identity::TENANT, &[("tenant", &me.tenant)]);
     let _: TenantView = client.call(Method::PATCH, tenant).body(&change).send().await?;
@@ -77,7 +74,8 @@ pub async fn run(args: BackoutArgs) -> anyhow::Result<()> {
         if (*runs_left == 0 && workers_left.is_empty()) || Instant::now() >= until {
             break;
         }
-        let progress = format!("{runs_left} runs and {} workers have not ended yet", workers_left.len());
+        let (runs, workers) = (counted(*runs_left, "run", "runs"), workers_left.len() as u64);
+        let progress = format!("not ended yet: {runs} and {}", counted(workers, "worker", "workers"));
         if progress != said {
             printer.note(&progress);
             said = progress;
@@ -90,19 +88,20 @@ pub async fn run(args: BackoutArgs) -> anyhow::Result<()> {
 fn told(printer: Printer, report: &BackoutReport) -> anyhow::Result<()> {
     printer.show(report, |_| {
         let mut text = format!(
-            "{} runs were canceled ({}), {} workers have left\n",
-            report.runs_canceled,
+            "{} canceled ({}), {} gone\n",
+            counted(report.runs_canceled, "run", "runs"),
             Reason::Backout,
-            report.workers_gone
+            counted(report.workers_gone as u64, "worker", "workers")
         );
         if report.runs_left > 0 || !report.workers_left.is_empty() {
-            let workers = if report.workers_left.is_empty() { "none".to_owned() } else { report.workers_left.join(", ") };
+            let workers =
+                if report.workers_left.is_empty() { "none".to_owned() } else { report.workers_left.join(", ") };
             // Writing to a string cannot fail.
             let _ = writeln!(
                 text,
-                "left: {} runs, workers: {workers}. Repeat the command; `interlock run list` and `interlock worker list` \
+                "left: {}, workers: {workers}. Repeat the command; `interlock run list` and `interlock worker list` \
                  say what they do.",
-                report.runs_left
+                counted(report.runs_left, "run", "runs")
             );
         }
         text
@@ -181,7 +180,7 @@ impl Backout<'_> {
                     Err(error) => return Err(error.into()),
                 },
                 WorkerState::Draining | WorkerState::Offline => left.push(worker.worker),
-                WorkerState::Online | WorkerState::Errored => {
+                WorkerState::Online | WorkerState::Maintenance | WorkerState::Errored => {
                     let drained = self.client.post(at(operations::WORKER_DRAIN), &serde_json::json!({}));
                     let _: WorkerView = drained.send().await?;
                     left.push(worker.worker);

@@ -5,14 +5,16 @@ use std::time::Duration;
 
 use clap::Args;
 use interlock_core::text::visible::visible;
-use interlock_protocol::operations::{StatusView, path};
+use interlock_core::time::Millis;
+use interlock_protocol::operations::{FeedState, StatusView, path};
 
 use super::queue;
 use crate::client::{Client, ClientArgs};
 use crate::output::exit::{Exit, ExitError};
 use crate::output::layouts;
 use crate::output::paint::{Paint, Tone, run_tone};
-use crate::output::table::{Cell, Table, cut};
+use crate::output::table::{Cell, Table};
+use crate::output::wrap::wrapped;
 use crate::output::{Format, Printer, say, span};
 use crate::run::list::state_words;
 use crate::run::why;
@@ -40,7 +42,7 @@ pub async fn run(args: StatusArgs) -> anyhow::Result<()> {
         };
     }
     let status = ask(&client).await?;
-    printer.show(&status, |paint| page(&status, paint, printer.width()))?;
+    printer.show(&status, |paint| page(&status, paint, Columns::of(printer)))?;
     if status.problems.is_empty() { Ok(()) } else { Err(ExitError::silently(Exit::Unsuccessful)) }
 }
 
@@ -52,8 +54,8 @@ async fn watch(client: &Client, printer: Printer) -> anyhow::Result<()> {
     loop {
         let status = ask(client).await?;
         let text = match printer.format {
-            Format::Table if printer.terminal => format!("{TOP}{}", page(&status, printer.paint, printer.width())),
-            Format::Table => page(&status, printer.paint, printer.width()),
+            Format::Table if printer.terminal => format!("{TOP}{}", page(&status, printer.paint, Columns::of(printer))),
+            Format::Table => page(&status, printer.paint, Columns::of(printer)),
             // One JSON document a line for YAML as well: few tools read a stream of YAML documents.
             Format::Json | Format::Yaml => serde_json::to_string(&status)?,
         };
@@ -62,15 +64,29 @@ async fn watch(client: &Client, printer: Printer) -> anyhow::Result<()> {
     }
 }
 
-fn page(status: &StatusView, paint: Paint, width: usize) -> String {
-    let now = status.at;
+/// How many columns tables and sentences have.
+#[derive(Debug, Clone, Copy)]
+struct Columns {
+    tables: usize,
+    prose: usize,
+}
+
+impl Columns {
+    fn of(printer: Printer) -> Self {
+        Self { tables: printer.width(), prose: printer.prose_width() }
+    }
+}
+
+fn page(status: &StatusView, paint: Paint, columns: Columns) -> String {
+    let (now, width) = (status.at, columns.tables);
     let mut text = String::new();
     // Writing to a string cannot fail.
     if status.problems.is_empty() {
         let _ = writeln!(text, "{}", paint.tone(Tone::Good, "All is well."));
     }
     for problem in &status.problems {
-        let _ = writeln!(text, "{} {}", paint.tone(Tone::Bad, "✗"), visible(&problem.text));
+        let told = format!("{} {}", paint.tone(Tone::Bad, "✗"), visible(&problem.text));
+        let _ = writeln!(text, "{}", wrapped(&told, columns.prose, 2));
     }
     heading(&mut text, paint, "Runs that have not ended");
     if status.runs.is_empty() {
@@ -86,9 +102,11 @@ fn page(status: &StatusView, paint: Paint, width: usize) -> String {
     for run in &status.oldest {
         let name = run.subject.as_deref().unwrap_or(&run.workflow);
         let state = paint.tone(run_tone(run.state), state_words(run.state, None, run.reason));
-        let _ = writeln!(text, "{}  {}  {state}, {}", run.run_id, visible(name), span::away(run.created_at, now));
+        let told = format!("{}  {}  {state}, {}", run.run_id, visible(name), span::away(run.created_at, now));
+        let _ = writeln!(text, "{}", wrapped(&told, columns.prose, 4));
         for cause in &run.because {
-            let _ = writeln!(text, "    {}", cut(&visible(&why::words(cause, now)), width.saturating_sub(4)));
+            let told = format!("    {}", why::words(cause, now));
+            let _ = writeln!(text, "{}", wrapped(&told, columns.prose, 4));
         }
     }
     if !status.approvals.is_empty() {
@@ -108,14 +126,18 @@ fn page(status: &StatusView, paint: Paint, width: usize) -> String {
         text.push_str(&endpoints(status).render(paint, width));
     }
     if let Some(feed) = status.feed {
-        let late = if feed.lag_ms > 1_000 {
-            format!(", {} behind", span::span(interlock_core::time::Millis(feed.lag_ms)))
-        } else {
-            String::new()
-        };
-        let _ = writeln!(text, "\n{}", paint.dim(format!("feed at {}{late}", feed.cursor)));
+        let _ = writeln!(text, "\n{}", paint.dim(wrapped(&feed_words(feed), columns.prose, 2)));
     }
     text
+}
+
+/// How far listeners can see, and how long committed events have waited to be sealed, which is what lets them see those.
+fn feed_words(feed: FeedState) -> String {
+    let waits = match feed.lag_ms {
+        0 => "no event waits to be sealed".to_owned(),
+        lag => format!("events have waited {} to be sealed, and listeners with them", span::span(Millis(lag))),
+    };
+    format!("feed at {}; {waits}", feed.cursor)
 }
 
 fn heading(text: &mut String, paint: Paint, words: &str) {
@@ -150,4 +172,42 @@ fn endpoints(status: &StatusView) -> Table {
         ]);
     }
     table
+}
+
+#[cfg(test)]
+mod tests {
+    use interlock_core::ids::{ApprovalId, RunId};
+    use serde_json::json;
+    use unicode_width::UnicodeWidthStr as _;
+
+    use super::*;
+
+    #[test]
+    fn sentences_are_broken_where_the_screen_ends() {
+        let status = json!({
+            "at": 100_000, "runs": [], "need_a_person": 1, "queues": [], "workers": [], "approvals": [], "endpoints": [],
+            "problems": [{
+                "kind": "queue_without_workers",
+                "text": "14 steps wait on queue `gpu`, and no living worker takes from it, as far as this server knows now",
+            }],
+            "oldest": [{
+                "run_id": RunId::from_bytes([1; 16]), "workflow": "deploy", "subject": "INC-4711",
+                "state": "waiting_approval", "created_at": 1_000,
+                "because": [{
+                    "cause": "approval", "approval": ApprovalId::from_bytes([2; 16]), "needed": 1, "approved_by": [],
+                    "approvers": [], "excluded": ["olga"], "self_approval": true, "expires_at": 90_000_000,
+                }],
+            }],
+            "feed": { "cursor": 7, "lag_ms": 2_500 },
+        });
+        let status: StatusView = serde_json::from_value(status).unwrap();
+        for prose in [60, 80] {
+            let text = page(&status, Paint::OFF, Columns { tables: prose, prose });
+            assert!(text.lines().all(|line| line.width() <= prose), "{prose}:\n{text}");
+            assert!(!text.contains("not olga"), "{text}");
+        }
+        let whole = page(&status, Paint::OFF, Columns { tables: 400, prose: 400 });
+        assert!(whole.contains("the tenant lets people approve their own runs"), "{whole}");
+        assert!(whole.contains("feed at 7; events have waited 2.5 s to be sealed"), "{whole}");
+    }
 }

@@ -14,6 +14,7 @@ pub mod span;
 pub mod table;
 pub mod tell;
 pub mod terminal;
+pub mod wrap;
 
 use std::io::{self, IsTerminal, Write};
 
@@ -100,7 +101,13 @@ impl Printer {
         if !self.terminal {
             return usize::MAX;
         }
-        columns().unwrap_or(80)
+        columns().unwrap_or(wrap::PROSE_COLUMNS)
+    }
+
+    /// How many columns prose is broken into.
+    pub fn prose_width(self) -> usize {
+        let terminal = self.terminal.then(columns).flatten();
+        wrap::prose_columns(terminal, std::env::var("COLUMNS").ok().as_deref())
     }
 }
 

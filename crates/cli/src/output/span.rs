@@ -34,9 +34,25 @@ pub fn bytes(count: u64) -> String {
     }
 }
 
-/// `12 s ago`, `in 3 min`.
+/// `1 run`, `2 runs`.
+pub fn counted(count: u64, one: &str, many: &str) -> String {
+    format!("{count} {}", if count == 1 { one } else { many })
+}
+
+/// `12 s ago`, `in 3 min`. What is to come is rounded, so that a day is not `in 23 h` a moment after it was set.
 pub fn away(at: Timestamp, now: Timestamp) -> String {
-    if at > now { format!("in {}", rough(at.since(now))) } else { format!("{} ago", rough(now.since(at))) }
+    if at > now { format!("in {}", nearest(at.since(now))) } else { format!("{} ago", rough(now.since(at))) }
+}
+
+fn nearest(millis: Millis) -> String {
+    let secs = (millis.0 + 500) / 1_000;
+    let (mins, hours, days) = ((secs + 30) / 60, (secs + 1_800) / 3_600, (secs + 43_200) / 86_400);
+    match () {
+        () if secs < 60 => format!("{secs} s"),
+        () if mins < 60 => format!("{mins} min"),
+        () if hours < 24 => format!("{hours} h"),
+        () => format!("{days} d"),
+    }
 }
 
 fn rough(millis: Millis) -> String {
@@ -108,6 +124,11 @@ mod tests {
         assert_eq!(says(187_200_000), "2 d 4 h");
         assert_eq!(away(Timestamp(10_000), Timestamp(22_000)), "12 s ago");
         assert_eq!(away(Timestamp(200_000), Timestamp(10_000)), "in 3 min");
+        assert_eq!(away(Timestamp(86_400_000), Timestamp(300)), "in 1 d");
+        assert_eq!(away(Timestamp(7_200_000), Timestamp(300)), "in 2 h");
+        assert_eq!(away(Timestamp(60_000), Timestamp(200)), "in 1 min");
+        assert_eq!(away(Timestamp(0), Timestamp(86_399_000)), "23 h ago");
+        assert_eq!([counted(1, "run", "runs"), counted(0, "run", "runs")], ["1 run", "0 runs"]);
     }
 
     #[test]

@@ -1,8 +1,10 @@
 //! Events in words, for timelines.
 
 use interlock_core::run::event::Event;
+use interlock_core::state::ApprovalState;
 
 use crate::output::paint::Tone;
+use crate::output::span::counted;
 
 /// The event in words; none for those that only matter to machines.
 pub fn tell(event: &Event) -> Option<(Tone, String)> {
@@ -28,10 +30,92 @@ pub fn tell(event: &Event) -> Option<(Tone, String)> {
         Event::StepSkipped { why, .. } => (Tone::Dim, format!("– skipped: {why}")),
         Event::StepInDoubt { .. } => (Tone::Bad, "? an effect was sent and its outcome is unknown; resolve it".into()),
         Event::StepCanceled { .. } => (Tone::Careful, "– canceled".into()),
-        Event::RollbackStarted { steps } => (Tone::Careful, format!("⟲ rolling back {} steps", steps.len())),
+        Event::StepReady { why, .. } => return ready(why),
+        Event::RollbackStarted { steps } => {
+            (Tone::Careful, format!("⟲ rolling back {}", counted(steps.len() as u64, "step", "steps")))
+        }
         Event::RollbackCompleted {} => (Tone::Careful, "⟲ rolled back".into()),
-        Event::ApprovalRequested { .. } => (Tone::Careful, "? waiting for approval".into()),
-        Event::ApprovalResolved { status, .. } => (Tone::Plain, format!("approval {status}")),
+        Event::ApprovalRequested { purpose, .. } => {
+            let to = purpose.map_or_else(String::new, |purpose| format!(" to {purpose} the step"));
+            (Tone::Careful, format!("? waiting for approval{to}"))
+        }
+        Event::ApprovalVoted { person, on_behalf_of, approve, .. } => {
+            let whose = on_behalf_of.as_deref().map_or_else(String::new, |whose| format!(" for {whose}"));
+            let (tone, mark, word) =
+                if *approve { (Tone::Good, "+", "approved") } else { (Tone::Bad, "–", "rejected") };
+            (tone, format!("{mark} {person} {word}{whose}"))
+        }
+        Event::ApprovalEscalated { .. } => {
+            (Tone::Careful, "? the time to answer has passed; it stays open until it expires".into())
+        }
+        Event::ApprovalResolved { status, .. } => {
+            let tone = match status {
+                ApprovalState::Approved => Tone::Good,
+                ApprovalState::Rejected | ApprovalState::Expired => Tone::Bad,
+                ApprovalState::Requested | ApprovalState::Canceled => Tone::Plain,
+            };
+            (tone, format!("approval {status}"))
+        }
+        Event::RunAssigned { worker, .. } if !worker.is_empty() => (Tone::Dim, format!("→ {worker} has the run")),
+        Event::RunUnassigned { worker: Some(worker), why, .. } => {
+            (Tone::Careful, format!("– {worker} does not have the run: {why}"))
+        }
+        Event::RunUnassigned { worker: None, why, .. } => (Tone::Careful, format!("– no worker has the run: {why}")),
+        Event::PolicyDecided { verdict, .. } if verdict != "allow" => {
+            (Tone::Careful, format!("policy: {}", verdict.replace('_', " ")))
+        }
+        Event::EffectDeduplicated { run, .. } => {
+            (Tone::Dim, format!("= {run} has had the effect; it was not performed again"))
+        }
         _ => return None,
     })
+}
+
+/// Why a step can be claimed, where a person or a rollback is behind it. The rest follows from the line before.
+fn ready(why: &str) -> Option<(Tone, String)> {
+    Some(match why {
+        "operator_retry" => (Tone::Plain, "↻ retried".into()),
+        "restart" => (Tone::Plain, "↻ restarted from here".into()),
+        "reassign" => (Tone::Plain, "↻ another worker is looked for".into()),
+        "late_outcome" => (Tone::Plain, "! the lost worker has told what became of its effect".into()),
+        "rolled_back" => (Tone::Careful, "⟲ undone".into()),
+        resolved if resolved.starts_with("resolved") => (Tone::Plain, format!("! {resolved}")),
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn words(event: Value) -> String {
+        let event: Event = serde_json::from_value(event).unwrap();
+        tell(&event).map(|(_, words)| words).unwrap_or_default()
+    }
+
+    #[test]
+    fn what_people_do_is_told() {
+        let approval = interlock_core::ids::ApprovalId::from_bytes([1; 16]);
+        let vote = |approve: bool, whose: Option<&str>| {
+            let mut vote = json!({
+                "event": "approval.voted", "step": 1, "approval": approval, "person": "ada", "approve": approve,
+            });
+            if let Some(whose) = whose {
+                vote["on_behalf_of"] = whose.into();
+            }
+            words(vote)
+        };
+        assert_eq!(vote(true, None), "+ ada approved");
+        assert_eq!(vote(false, Some("bo")), "– ada rejected for bo");
+        let ready = |why: &str| words(json!({ "event": "execution.step.ready", "step": 1, "why": why }));
+        assert_eq!(ready("resolved: the bank has it"), "! resolved: the bank has it");
+        assert_eq!([ready("operator_retry"), ready("signal")], ["↻ retried", ""]);
+        let asked = json!({
+            "event": "approval.requested", "step": 1, "approval": approval, "expires_at": 1, "purpose": "retry",
+        });
+        assert_eq!(words(asked), "? waiting for approval to retry the step");
+        assert_eq!(words(json!({ "event": "execution.rollback.started", "steps": [3] })), "⟲ rolling back 1 step");
+    }
 }

@@ -176,7 +176,8 @@ fn write(printer: Printer, args: &ExportArgs, found: PolicyFiles) -> anyhow::Res
     }
     printer.show(&found, |_| {
         let folder = folder.display();
-        format!("{} files in {folder}\ntry them with: interlock policy test {folder}\n", found.files.len())
+        let files = span::counted(found.files.len() as u64, "file", "files");
+        format!("{files} in {folder}\ntry them with: interlock policy test {folder}\n")
     })
 }
 

@@ -32,6 +32,9 @@ Wherever a run is asked for, its id will do, the end of its id (`…3f9a1c`), it
 control, bidirectional and invisible characters spelled out (`\\u{202e}`). Colours obey `--color`, `NO_COLOR`,
 `CLICOLOR`, `CLICOLOR_FORCE` and the terminal. Answers go to stdout, everything else to stderr.
 
+On a terminal tables fit its width: ids are shortened first, then the least useful columns are left out. Sentences are broken
+where it ends; without a terminal after 80 columns, or as many as `COLUMNS` says.
+
 ## Exit codes
 
 | code | meaning |
@@ -41,6 +44,7 @@ control, bidirectional and invisible characters spelled out (`\\u{202e}`). Colou
 
 #[derive(Args)]
 pub struct ReferenceArgs {
+    /// Which page.
     #[arg(value_enum, default_value = "cli")]
     page: Page,
 }
@@ -153,5 +157,26 @@ mod tests {
     #[test]
     fn the_commands_fit_together() {
         crate::Cli::command().debug_assert();
+    }
+
+    /// Options and arguments of a command, and of those below it, that say nothing of themselves.
+    fn without_help(command: &Command, path: &str, found: &mut Vec<String>) {
+        let is_told = |arg: &Arg| arg.get_help().is_some_and(|help| !help.to_string().trim().is_empty());
+        found
+            .extend(command.get_arguments().filter(|arg| !is_told(arg)).map(|arg| format!("{path}: {}", spelled(arg))));
+        for verb in command.get_subcommands() {
+            let path = format!("{path} {}", verb.get_name());
+            if verb.get_about().is_none() {
+                found.push(path.clone());
+            }
+            without_help(verb, &path, found);
+        }
+    }
+
+    #[test]
+    fn every_command_option_and_argument_has_a_help_text() {
+        let mut found = Vec::new();
+        without_help(&crate::Cli::command(), "interlock", &mut found);
+        assert_eq!(found, Vec::<String>::new());
     }
 }

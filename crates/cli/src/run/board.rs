@@ -169,11 +169,12 @@ impl Board {
         let mut lines = vec![format!("{}  {state}  {}", paint.bold(title), span::span(took)), String::new()];
         let (from, to) = self.window();
         if from > 0 {
-            lines.push(paint.dim(format!("    … {from} steps before")));
+            lines.push(paint.dim(format!("    … {} before", span::counted(from as u64, "step", "steps"))));
         }
         lines.extend(self.steps[from..to].iter().map(|step| self.step(step, now, width)));
         if to < self.steps.len() {
-            lines.push(paint.dim(format!("    … {} steps more", self.steps.len() - to)));
+            let more = (self.steps.len() - to) as u64;
+            lines.push(paint.dim(format!("    … {} more", span::counted(more, "step", "steps"))));
         }
         lines.push(String::new());
         lines.push(self.progress());
@@ -233,7 +234,8 @@ impl Board {
         let count = self.steps.len().max(1);
         let cells = done * BAR_CELLS / count;
         let bar = format!("{}{}", "█".repeat(cells), "░".repeat(BAR_CELLS - cells));
-        format!("  {} {done} of {} steps", self.paint.tone(run_tone(self.view.state), bar), self.steps.len())
+        let steps = span::counted(self.steps.len() as u64, "step", "steps");
+        format!("  {} {done} of {steps}", self.paint.tone(run_tone(self.view.state), bar))
     }
 }
 

@@ -18,6 +18,7 @@ use crate::output::confirm::confirm;
 use crate::output::exit::{Exit, ExitError};
 use crate::output::layouts;
 use crate::output::paint::{Paint, Tone};
+use crate::output::span::counted;
 use crate::output::table::{Cell, Table};
 use crate::output::{Printer, span};
 use crate::run::filter::FilterArgs;
@@ -111,8 +112,12 @@ async fn preview(client: &Client, filter: RunQuery, action: Option<BulkAction>) 
     Ok(client.post(path::PREVIEW, &PreviewBulk { action, filter }).send().await?)
 }
 
+fn matches(count: u64) -> String {
+    if count == 1 { "1 run matches".to_owned() } else { format!("{count} runs match") }
+}
+
 fn matched(preview: &BulkPreview, printer: Printer, paint: Paint) -> String {
-    let mut text = format!("{} runs match\n", preview.count);
+    let mut text = format!("{}\n", matches(preview.count));
     if !preview.sample.is_empty() {
         text.push_str(&runs_table(&preview.sample, paint).render(paint, printer.width()));
     }
@@ -135,7 +140,7 @@ async fn start(
     let preview = preview(client, filter.clone(), Some(action)).await?;
     printer.note(matched(&preview, printer, printer.paint).trim_end());
     if let Some(expect) = args.expect.filter(|expect| *expect != preview.count) {
-        let what = format!("{} runs match, not {expect}; nothing was done", preview.count);
+        let what = format!("{}, not {expect}; nothing was done", matches(preview.count));
         return Err(ExitError::saying(Exit::Refused, what));
     }
     if preview.count == 0 {
@@ -143,7 +148,8 @@ async fn start(
     }
     let undo = if rollback { " and undo" } else { "" };
     let verb = capitalised(action.as_str());
-    confirm(args.yes, &format!("{verb}{undo} these {} runs?", preview.count))?;
+    let these = if preview.count == 1 { "this run".to_owned() } else { format!("these {} runs", preview.count) };
+    confirm(args.yes, &format!("{verb}{undo} {these}?"))?;
     let body = StartBulk { action, filter, expected_count: preview.count, reason: args.reason, rollback };
     // With a key of its own, a request whose answer was lost can be sent again.
     let key = format!("cli-{:032x}", fastrand::u128(..));
@@ -157,7 +163,7 @@ async fn start(
         job = client.get(fill(path::JOB, &[("job", &job.job_id)])).send().await?;
         if job.done > said {
             said = job.done;
-            printer.note(&format!("{} of {} runs", job.done, job.total));
+            printer.note(&format!("{} of {}", job.done, counted(job.total.into(), "run", "runs")));
         }
     }
     told(client, printer, job).await
@@ -192,10 +198,10 @@ fn page(told: &JobReport, printer: Printer, paint: Paint) -> String {
     let JobReport { job, failures } = told;
     let state = if job.finished { "finished" } else { "under way" };
     let mut text = format!(
-        "{}  {} {} runs: {}\n{state}, {} done, {} left as they were\n",
+        "{}  {} {}: {}\n{state}, {} done, {} left as they were\n",
         paint.bold(job.job_id),
         job.action,
-        job.total,
+        counted(job.total.into(), "run", "runs"),
         visible(&job.reason),
         job.succeeded,
         job.failed

@@ -6,13 +6,14 @@ use interlock_core::run::undoing::{LeftStep, RollbackPreview, UndoRuling};
 use interlock_core::state::RunState;
 use interlock_core::text::visible::visible;
 use interlock_protocol::runs::{
-    Because, Cancel, Nothing, Restart, Retry, RollBackRun, Standing, Started, StepRef, path,
+    Because, Cancel, Nothing, Restart, Retry, RollBackRun, RunView, Standing, Started, StepRef, path,
 };
 use serde::{Deserialize, Serialize};
 
+use super::list::state_words;
 use super::start::json;
 use super::wait::{self, WaitArgs};
-use super::{RunArg, find};
+use super::{RunArg, find, show};
 use crate::client::{Client, fill};
 use crate::output::Printer;
 use crate::output::confirm::confirm;
@@ -107,7 +108,7 @@ pub async fn cancel(client: &Client, printer: Printer, args: CancelArgs) -> anyh
     let CancelArgs { because, rollback } = args;
     let run = find::run(client, &because.run.run).await?;
     let what = if rollback { "Cancel and undo" } else { "Cancel" };
-    confirm(because.yes, &format!("{what} {run}?"))?;
+    sure(client, because.yes, run, |run| format!("{what} {run}?")).await?;
     let body = Cancel { reason: because.reason, rollback };
     let directed = client.post(fill(path::CANCEL, &[("run", &run)]), &body).send().await?;
     finish(client, printer, &directed, because.wait, RunState::Canceled).await
@@ -135,7 +136,7 @@ pub async fn roll_back(client: &Client, printer: Printer, args: RollbackArgs) ->
     }
     let what =
         step.as_ref().map_or_else(|| "everything".to_owned(), |step| format!("step `{step}` and what came after"));
-    confirm(yes, &format!("Undo {what} in {run}?"))?;
+    sure(client, yes, run, |run| format!("Undo {what} in {run}?")).await?;
     let body = RollBackRun { step: step.map(StepRef::Key), reason: reason.unwrap_or_default() };
     let directed: DirectiveAnswer = client.post(fill(path::ROLLBACK, &[("run", &run)]), &body).send().await?;
     // A run that is undone ends as failed; one that was made to undo another has done its work.
@@ -189,10 +190,26 @@ pub async fn retry(client: &Client, printer: Printer, args: RetryArgs) -> anyhow
 pub async fn restart(client: &Client, printer: Printer, args: RestartArgs) -> anyhow::Result<()> {
     let run = find::run(client, &args.run.run).await?;
     let from = args.from.as_deref().unwrap_or("its first step");
-    confirm(args.yes, &format!("Restart {run} from {from}?"))?;
+    sure(client, args.yes, run, |run| format!("Restart {run} from {from}?")).await?;
     let body = Restart { from: args.from };
     let directed = client.post(fill(path::RESTART, &[("run", &run)]), &body).send().await?;
     finish(client, printer, &directed, args.wait, RunState::Succeeded).await
+}
+
+/// Asks before something is done to a run, which the question names by more than its id.
+async fn sure(client: &Client, yes: bool, run: RunId, question: impl FnOnce(&str) -> String) -> anyhow::Result<()> {
+    if yes {
+        return Ok(());
+    }
+    let view = show::view(client, run).await?;
+    confirm(yes, &question(&described(&view)))
+}
+
+/// `run_… (deploy for INC-1, paused (in doubt))`.
+fn described(run: &RunView) -> String {
+    let about = run.subject.as_deref().map_or_else(String::new, |subject| format!(" for {}", visible(subject)));
+    let state = state_words(run.state, run.detail, run.reason);
+    format!("{} ({}{about}, {state})", run.run_id, visible(&run.workflow))
 }
 
 async fn with_reason(
@@ -204,7 +221,7 @@ async fn with_reason(
 ) -> anyhow::Result<()> {
     let run = find::run(client, &args.run.run).await?;
     if let Some(question) = question {
-        confirm(args.yes, &format!("{question} {run}?"))?;
+        sure(client, args.yes, run, |run| format!("{question} {run}?")).await?;
     }
     let directed = client.post(fill(path, &[("run", &run)]), &Because { reason: args.reason }).send().await?;
     finish(client, printer, &directed, args.wait, RunState::Succeeded).await
@@ -252,6 +269,20 @@ fn stands(standing: &Standing, wanted: RunState, paint: Paint) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_question_names_workflow_subject_and_state() {
+        let run_id = RunId::from_bytes([1; 16]);
+        let mut view = serde_json::json!({
+            "run_id": run_id, "tenant": interlock_core::ids::TenantId::from_bytes([1; 16]), "workspace": "default",
+            "workflow": "deploy", "workflow_version": 1, "state": "paused", "reason": "in_doubt", "position": 0,
+            "version": 1, "trigger": { "type": "api" }, "priority": 0, "resume_count": 0, "created_at": 1_000, "inputs": {},
+        });
+        let told = |view: &serde_json::Value| described(&serde_json::from_value(view.clone()).unwrap());
+        assert_eq!(told(&view), format!("{run_id} (deploy, paused (in doubt))"));
+        view["subject"] = "INC-1".into();
+        assert_eq!(told(&view), format!("{run_id} (deploy for INC-1, paused (in doubt))"));
+    }
 
     #[test]
     fn a_cancel_that_waits_for_an_attempt_says_so() {

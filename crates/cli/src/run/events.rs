@@ -7,7 +7,7 @@ use interlock_core::time::Timestamp;
 use interlock_protocol::live::{Cursor, FeedPage, path};
 use interlock_protocol::runs::{self, EventList};
 
-use super::filter::when;
+use super::filter::{limit, when};
 use super::show;
 use crate::client::live::{Follow, FollowUpdate, RunEvent, Topic, Via};
 use crate::client::{Client, ClientArgs, fill};
@@ -15,6 +15,9 @@ use crate::output::exit::{Exit, ExitError};
 use crate::output::tell::tell;
 use crate::output::{Format, Printer, say, span};
 use crate::run::find;
+
+/// Events that are shown where the user says no number.
+const SHOWN_BY_DEFAULT: usize = 100;
 
 #[derive(Args)]
 pub struct EventsArgs {
@@ -29,11 +32,11 @@ pub struct EventsArgs {
     #[arg(long, value_name = "WHEN", value_parser = when)]
     since: Option<Timestamp>,
     /// With --follow: what comes after the event with this `id`.
-    #[arg(long, value_name = "ID", requires = "follow", conflicts_with = "since")]
+    #[arg(long, value_name = "ID", requires = "follow", conflicts_with_all = ["since", "limit"])]
     after: Option<u64>,
-    /// How many at most; without --follow.
-    #[arg(long, short = 'n', default_value_t = 100)]
-    limit: usize,
+    /// How many at most; 100 where omitted. With --follow: how many of the newest are printed first.
+    #[arg(long, short = 'n', value_parser = limit)]
+    limit: Option<usize>,
     /// How to listen with --follow; by default a WebSocket, else server-sent events, else polling.
     #[arg(long, value_enum, requires = "follow")]
     via: Option<Via>,
@@ -46,8 +49,17 @@ pub async fn run(args: EventsArgs) -> anyhow::Result<()> {
         None => Topic::Feed,
     };
     if args.follow {
-        let after = match (args.since, topic) {
-            (Some(since), Topic::Feed) => Some(cursor_at(&client, since).await?),
+        let mut earlier = match args.limit {
+            Some(limit) => newest(&client, topic, args.since, limit).await?,
+            None => Vec::new(),
+        };
+        earlier.reverse();
+        for event in &earlier {
+            print(printer, event)?;
+        }
+        let after = match (earlier.last(), args.since, topic) {
+            (Some(last), _, _) => Some(last.cursor),
+            (None, Some(since), Topic::Feed) => Some(cursor_at(&client, since).await?),
             _ => args.after,
         };
         let follow = Follow::new(client, topic, after, args.via);
@@ -56,22 +68,29 @@ pub async fn run(args: EventsArgs) -> anyhow::Result<()> {
             _ = tokio::signal::ctrl_c() => Err(ExitError::silently(Exit::Interrupted)),
         };
     }
-    let events = match topic {
-        Topic::Run(run) => of_run(&client, run, args.since, args.limit).await?,
-        Topic::Feed => of_all(&client, args.since, args.limit).await?,
-    };
-    let nothing = if args.limit == 0 { "Nothing is shown: `--limit` is 0." } else { "Nothing has happened." };
-    printer.show(
-        &events,
-        |_| {
-            if events.is_empty() { nothing.to_owned() } else { events.iter().map(line).collect() }
-        },
-    )?;
-    if args.limit > 0 && events.len() >= args.limit {
-        let more = format!("The newest {} are shown; `--limit {}` shows more", events.len(), args.limit * 10);
+    let limit = args.limit.unwrap_or(SHOWN_BY_DEFAULT);
+    let events = newest(&client, topic, args.since, limit).await?;
+    printer.show(&events, |_| {
+        if events.is_empty() { "Nothing has happened.".to_owned() } else { events.iter().map(line).collect() }
+    })?;
+    if events.len() >= limit {
+        let more = format!("The newest {} are shown; `--limit {}` shows more", events.len(), limit.saturating_mul(10));
         printer.note(&format!("{more}, `--follow` what happens from now on."));
     }
     Ok(())
+}
+
+/// The newest events of a run, or of all, the newest first.
+async fn newest(
+    client: &Client,
+    topic: Topic,
+    since: Option<Timestamp>,
+    limit: usize,
+) -> anyhow::Result<Vec<RunEvent>> {
+    match topic {
+        Topic::Run(run) => of_run(client, run, since, limit).await,
+        Topic::Feed => of_all(client, since, limit).await,
+    }
 }
 
 /// The newest events of all runs, the newest first.
@@ -130,16 +149,19 @@ async fn stay(printer: Printer, mut follow: Follow, since: Option<Timestamp>) ->
         match follow.next().await? {
             FollowUpdate::Events(events) => {
                 for event in events.iter().filter(|event| since.is_none_or(|since| event.at >= since)) {
-                    // One JSON document a line for YAML as well: few tools read a stream of YAML documents.
-                    let text =
-                        if printer.format == Format::Table { line(event) } else { serde_json::to_string(event)? };
-                    say(&text)?;
+                    print(printer, event)?;
                 }
             }
             FollowUpdate::Lost(what) => printer.note(&format!("{what}; reconnecting …")),
             FollowUpdate::End => return Ok(()),
         }
     }
+}
+
+fn print(printer: Printer, event: &RunEvent) -> anyhow::Result<()> {
+    // One JSON document a line for YAML as well: few tools read a stream of YAML documents.
+    let text = if printer.format == Format::Table { line(event) } else { serde_json::to_string(event)? };
+    say(&text)
 }
 
 /// One event as a line: when, which run, its name in the catalogue, the step, what it says, who caused it and why.

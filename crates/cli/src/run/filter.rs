@@ -44,6 +44,15 @@ pub struct FilterArgs {
     before: Option<Timestamp>,
 }
 
+/// How many of a list, at most: one or more.
+pub fn limit(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(0) => Err("0 would show nothing; ask for at least 1".to_owned()),
+        Ok(limit) => Ok(limit),
+        Err(_) => Err(format!("`{text}` is not a number from 1 on")),
+    }
+}
+
 /// A span back from now, or what [`span::parse_instant`] takes.
 pub fn when(text: &str) -> Result<Timestamp, String> {
     if let Ok(span) = span::parse(text) {
@@ -101,5 +110,12 @@ mod tests {
         assert!(span::now().since(hour_ago).0.abs_diff(3_600_000) < 60_000);
         assert_eq!(when("1970-01-02T00:00:00Z"), Ok(Timestamp(86_400_000)));
         assert!(when("yesterday").unwrap_err().contains("2h"));
+    }
+
+    #[test]
+    fn a_list_shows_at_least_one() {
+        assert_eq!(limit("7"), Ok(7));
+        assert!(limit("0").unwrap_err().contains("at least 1"));
+        assert!(limit("-1").unwrap_err().contains("not a number"));
     }
 }

@@ -29,7 +29,7 @@ pub struct ListRunsArgs {
     #[arg(long, value_name = "TEXT")]
     text: Option<String>,
     /// How many at most.
-    #[arg(long, short = 'n', default_value_t = 20)]
+    #[arg(long, short = 'n', default_value_t = 20, value_parser = filter::limit)]
     limit: usize,
 }
 

@@ -16,6 +16,7 @@ mod resolve;
 pub mod rights;
 pub mod show;
 mod signal;
+mod skipped;
 pub mod start;
 mod wait;
 mod waits;

@@ -101,7 +101,14 @@ fn told(approval: &ApprovalView, now: Timestamp) -> String {
     } else if let Some(at) = approval.resolved_at {
         text = format!("{text}, {}", span::away(at, now));
     }
-    if words.is_empty() { text } else { format!("{text}: {}", words.join(", ")) }
+    if !words.is_empty() {
+        text = format!("{text}: {}", words.join(", "));
+    }
+    // Why people were asked: the rules of the policy, or the gate's own message.
+    match approval.message.as_deref() {
+        Some(asked) => format!("{text} ({})", visible(asked)),
+        None => text,
+    }
 }
 
 #[cfg(test)]
@@ -128,5 +135,8 @@ mod tests {
         let rejected = told(&asked("rejected", &no), Timestamp(3_000));
         assert!(rejected.starts_with("rejected: no from bo for cy (not"), "{rejected}");
         assert!(!rejected.contains('\n'), "{rejected}");
+        let asked = ApprovalView { message: Some("two_keys: it destroys".into()), ..asked("approved", &yes) };
+        let told = told(&asked, Timestamp(3_000));
+        assert_eq!(told, "approved: yes from ada (two_keys: it destroys)", "the rule that asked is named");
     }
 }

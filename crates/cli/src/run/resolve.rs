@@ -3,7 +3,8 @@
 use clap::{Args, ValueEnum};
 use interlock_core::ids::RunId;
 use interlock_core::machine::step::Resolution;
-use interlock_core::state::{ReceiptState, StepState};
+use interlock_core::run::receipt::Receipt;
+use interlock_core::state::StepState;
 use interlock_protocol::runs::{ReceiptList, Resolve, Standing, path};
 
 use super::start::json;
@@ -67,7 +68,7 @@ async fn in_doubt(client: &Client, run: RunId) -> anyhow::Result<String> {
     }
     // A run that was canceled meanwhile: its step has ended, and its effect is as unknown as before.
     let list: ReceiptList = client.get(fill(path::RECEIPTS, &[("run", &run)])).send().await?;
-    let receipt = list.receipts.into_iter().find(|receipt| receipt.state == ReceiptState::InDoubt);
+    let receipt = list.receipts.into_iter().find(Receipt::is_doubtful);
     let doubtful = receipt.and_then(|receipt| steps.into_iter().find(|step| step.position == receipt.position));
     let nothing =
         || ExitError::saying(Exit::Refused, format!("no step of {run} is in doubt; there is nothing to resolve"));

@@ -90,12 +90,6 @@ impl CallerRights {
         explanation.next = kept;
         told
     }
-
-    /// That the caller, who started or directed the run, may approve it all the same.
-    pub fn self_approval(&self, explanation: &Explanation) -> Option<String> {
-        let (_, excluded) = open_approval(explanation).filter(|_| self.may_decide)?;
-        excluded.contains(self.me.person.as_ref()?).then(|| allowed_for(excluded))
-    }
 }
 
 /// That people who started or directed a run may approve it.
@@ -160,6 +154,7 @@ mod tests {
                 approved_by: vec![],
                 approvers: vec![],
                 excluded: vec!["olga".into()],
+                self_approval: false,
                 message: None,
                 expires_at: Timestamp(0),
             }],
@@ -191,18 +186,16 @@ mod tests {
             let told = rights.withhold(&mut explanation);
             assert_eq!(explanation.next, [Remedy::Cancel]);
             assert!(told.len() == 1 && told[0].contains(why), "{told:?}");
-            assert_eq!(rights.self_approval(&explanation), None);
         }
     }
 
     #[test]
-    fn a_starter_who_may_approve_is_offered_it_and_told_why() {
+    fn a_starter_who_may_approve_is_offered_it() {
         let mut explanation = waiting();
         let rights = caller(Some("olga"), &[Role::Operator, Role::Approver], true);
         assert!(rights.withhold(&mut explanation).is_empty());
         assert_eq!(explanation.next, waiting().next);
-        let why = rights.self_approval(&explanation).unwrap();
+        let why = allowed_for(&["olga".to_owned()]);
         assert!(why.contains("olga") && why.contains("the tenant lets people approve their own runs"), "{why}");
-        assert_eq!(caller(Some("bob"), &[Role::Approver], true).self_approval(&explanation), None);
     }
 }

@@ -3,27 +3,32 @@
 use std::fmt::Write;
 
 use clap::Args;
-use interlock_core::ids::RunId;
+use interlock_core::ids::{ReceiptId, RunId};
 use interlock_core::json::Json;
 use interlock_core::run::UNDO_TRIGGER;
 use interlock_core::run::event::Event;
 use interlock_core::run::metrics::RunMetrics;
-use interlock_core::state::{AssignmentState, RunState, StepState};
+use interlock_core::run::receipt::Receipt;
+use interlock_core::state::{AssignmentState, RunState, StepKind, StepState};
 use interlock_core::text::visible::visible;
 use interlock_core::time::{Millis, Timestamp};
 use interlock_protocol::output::OutputPage;
-use interlock_protocol::runs::{AssignmentView, DirectiveView, RunView, StepList, StepView, path};
+use interlock_protocol::runs::{
+    AssignmentView, AttemptList, AttemptView, DirectiveView, ReceiptList, RunView, StepList, StepView, path,
+};
 use serde::Serialize;
 
 use super::list::state_words;
 use super::permission::Permission;
-use super::{RunArg, events};
+use super::{RunArg, events, why};
 use crate::client::live::RunEvent;
 use crate::client::{Client, fill};
 use crate::output::layouts;
 use crate::output::paint::{Paint, run_tone, step_tone};
+use crate::output::span::counted;
 use crate::output::table::{Cell, Table, cut};
 use crate::output::terminal;
+use crate::output::wrap::wrapped;
 use crate::output::{Printer, indented_lines, span};
 
 /// The widest that the bars are drawn.
@@ -35,6 +40,8 @@ const TAIL_LINES: usize = 20;
 const EVENTS_READ_MAX: usize = 1_000;
 /// Why a step is skipped whose `if` does not hold, as its event says it.
 const CONDITION_FALSE: &str = "condition is false";
+/// The widest name of a line.
+const NAME_COLUMNS: usize = 12;
 /// How much of a payload is shown in one line.
 const PAYLOAD_CHARS_MAX: usize = 120;
 
@@ -55,8 +62,24 @@ struct ShownRun {
     /// What people have done to its steps: skips and rollbacks, the oldest first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     directives: Vec<StepDirective>,
+    /// Effects that it left behind when it ended, of which nobody has said yet what became of them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    left_in_doubt: Vec<DoubtfulEffect>,
+    /// The run that continues it was made to undo it.
+    #[serde(skip)]
+    is_undone: bool,
+    /// The attempts of a run of which steps are rolled back.
+    #[serde(skip)]
+    attempts: Vec<AttemptView>,
     #[serde(flatten)]
     permission: Permission,
+}
+
+/// An effect of which it is not known whether it took place.
+#[derive(Debug, PartialEq, Eq, Serialize)]
+struct DoubtfulEffect {
+    step: String,
+    receipt: ReceiptId,
 }
 
 /// A skip or a rollback that a person asked for.
@@ -91,8 +114,40 @@ pub async fn run(client: &Client, printer: Printer, args: ShowRunArgs) -> anyhow
         Vec::new()
     };
     let permission = Permission::of(client, id).await?;
-    let shown = ShownRun { run, steps, output_tail, directives, permission };
-    printer.show(&shown, |paint| page(&shown, span::now(), paint, printer.width()))
+    let left_in_doubt = if run.state.is_terminal() { left_in_doubt(client, id, &steps).await? } else { Vec::new() };
+    let is_undone = match run.continued_by {
+        Some(successor) => is_undo(client, successor).await,
+        None => false,
+    };
+    let attempts = if steps.iter().any(|step| step.state == StepState::RolledBack) {
+        client.get(fill(path::ATTEMPTS, &[("run", &id)])).send::<AttemptList>().await?.attempts
+    } else {
+        Vec::new()
+    };
+    let shown = ShownRun { run, steps, output_tail, directives, left_in_doubt, is_undone, attempts, permission };
+    let widths = Widths { bars: printer.width(), prose: printer.prose_width() };
+    printer.show(&shown, |paint| page(&shown, span::now(), paint, widths))
+}
+
+/// How many columns the drawing of the steps has, and the prose around it.
+#[derive(Debug, Clone, Copy)]
+struct Widths {
+    bars: usize,
+    prose: usize,
+}
+
+/// Whether a run was made to undo another one. One that cannot be read counts as none.
+pub async fn is_undo(client: &Client, run: RunId) -> bool {
+    view(client, run).await.is_ok_and(|run| run.trigger.kind == UNDO_TRIGGER)
+}
+
+async fn left_in_doubt(client: &Client, run: RunId, steps: &[StepView]) -> anyhow::Result<Vec<DoubtfulEffect>> {
+    let list: ReceiptList = client.get(fill(path::RECEIPTS, &[("run", &run)])).send().await?;
+    let doubtful = |receipt: Receipt| {
+        let step = steps.iter().find(|step| step.position == receipt.position);
+        DoubtfulEffect { step: step.map_or_else(|| "?".to_owned(), |step| step.key.clone()), receipt: receipt.id }
+    };
+    Ok(list.receipts.into_iter().filter(Receipt::is_doubtful).map(doubtful).collect())
 }
 
 /// The person's directive that an event tells of. A step whose condition is false is skipped by no person,
@@ -160,16 +215,18 @@ fn error_message(error: &Json) -> String {
     parsed.map_or_else(|_| error.as_str().to_owned(), |error| error.to_string())
 }
 
-fn payload(json: &Json) -> String {
-    cut(&visible(json.as_str()), PAYLOAD_CHARS_MAX)
+/// As much of a payload as stands beside its name in one line.
+fn payload(json: &Json, width: usize) -> String {
+    cut(&visible(json.as_str()), width.saturating_sub(NAME_COLUMNS + 1).min(PAYLOAD_CHARS_MAX))
 }
 
-fn page(shown: &ShownRun, now: Timestamp, paint: Paint, width: usize) -> String {
+fn page(shown: &ShownRun, now: Timestamp, paint: Paint, widths: Widths) -> String {
     let run = &shown.run;
     let mut text = String::new();
     let mut line = |name: &str, value: String| {
+        let named = format!("{} {value}", paint.dim(format!("{name:<NAME_COLUMNS$}")));
         // Writing to a string cannot fail.
-        let _ = writeln!(text, "{} {value}", paint.dim(format!("{name:<10}")));
+        let _ = writeln!(text, "{}", wrapped(&named, widths.prose, NAME_COLUMNS + 1));
     };
     line("run", paint.bold(run.run_id));
     line("state", paint.tone(run_tone(run.state), state_words(run.state, run.detail, run.reason)));
@@ -198,7 +255,8 @@ fn page(shown: &ShownRun, now: Timestamp, paint: Paint, width: usize) -> String 
         line("numbers", numbers(metrics));
     }
     if let Some(spent) = run.spent_micros {
-        line("spent", format!("{}", spent as f64 / 1e6));
+        let unit = run.spent_unit.as_deref().map_or_else(String::new, |unit| format!(" {}", visible(unit)));
+        line("spent", format!("{}{unit}", spent as f64 / 1e6));
     }
     if let (Some(input), Some(output)) = (run.input_tokens, run.output_tokens) {
         line("tokens", format!("{input} in, {output} out"));
@@ -234,17 +292,20 @@ fn page(shown: &ShownRun, now: Timestamp, paint: Paint, width: usize) -> String 
         line(word, from.to_string());
     }
     if let Some(by) = run.continued_by {
-        line("continued by", by.to_string());
+        line(if shown.is_undone { "undone by" } else { "continued by" }, by.to_string());
     }
-    line("inputs", payload(&run.inputs));
+    for DoubtfulEffect { step, receipt } in &shown.left_in_doubt {
+        line("in doubt", format!("{}: whether its effect took place is not known ({receipt})", visible(step)));
+    }
+    line("inputs", payload(&run.inputs, widths.prose));
     if let Some(output) = &run.output {
-        line("output", payload(output));
+        line("output", payload(output, widths.prose));
     }
     if let Some(error) = &run.error {
-        line("error", error_lines(error, 11));
+        line("error", error_lines(error, NAME_COLUMNS + 1));
     }
     text.push('\n');
-    text.push_str(&bars(&shown.steps, run, now, paint, width));
+    text.push_str(&bars(shown, now, paint, widths));
     if let Some(page) = &shown.output_tail {
         let head = format!("{}, attempt {}: the end of its output", visible(&page.step), page.attempt);
         let _ = write!(text, "\n{}\n{}", paint.dim(head), tail_lines(page));
@@ -257,25 +318,50 @@ fn page(shown: &ShownRun, now: Timestamp, paint: Paint, width: usize) -> String 
     if !run.state.is_terminal() {
         let _ = writeln!(text, "\n{}", paint.dim(format!("interlock run why {}   what it waits for", run.run_id)));
     }
+    if let Some(DoubtfulEffect { step, .. }) = shown.left_in_doubt.first() {
+        let command = why::resolve_command(run.run_id, Some(step));
+        let what = "once you have looked in the other system: happened, did-not-happen or failed";
+        let _ = writeln!(text, "\n{}\n{}", paint.dim(format!("interlock {command}")), paint.dim(format!("    {what}")));
+    }
     text
 }
 
+/// From when to when each step was worked on, or waited for people or a signal.
+fn spans(shown: &ShownRun, end: Timestamp) -> Vec<Option<(Timestamp, Timestamp)>> {
+    // A wait has no worker that begins it: it begins where the step before it has ended.
+    let mut before = shown.run.created_at;
+    let mut all = Vec::with_capacity(shown.steps.len());
+    for step in &shown.steps {
+        let is_reached = !matches!(step.state, StepState::Pending | StepState::Ready | StepState::Skipped);
+        let waits = is_reached && [StepKind::Approval, StepKind::Wait].iter().any(|kind| kind.as_str() == step.kind);
+        let began = step.started_at.or(waits.then_some(before));
+        let ended = match step.state {
+            // It is finished since it was undone, which is the work of another step.
+            StepState::RolledBack => worked_until(&shown.attempts, step.position).or(step.finished_at),
+            state => step.finished_at.or((!state.is_finished()).then_some(end)),
+        };
+        all.push(began.zip(ended).map(|(from, to)| (from, to.max(from))));
+        before = ended.unwrap_or(before);
+    }
+    all
+}
+
+fn worked_until(attempts: &[AttemptView], position: u32) -> Option<Timestamp> {
+    attempts.iter().filter(|attempt| attempt.position == position).filter_map(|attempt| attempt.ended_at).max()
+}
+
 /// One line for each step, with a bar from when it began to when it ended, all on one scale.
-fn bars(steps: &[StepView], run: &RunView, now: Timestamp, paint: Paint, width: usize) -> String {
+fn bars(shown: &ShownRun, now: Timestamp, paint: Paint, widths: Widths) -> String {
+    let (run, steps, width) = (&shown.run, &shown.steps, widths.bars);
     let begin = run.created_at;
     let end = run.finished_at.unwrap_or(now);
     let whole = end.since(begin).0.max(1);
     let mut table = Table::of(&layouts::STEPS);
-    let taken = |step: &StepView| {
-        let finished = step.finished_at.or((!step.state.is_finished()).then_some(end));
-        step.started_at.zip(finished).map(|(from, to)| (from, to.max(from)))
-    };
     // What the other columns take, so that the bars get the rest.
     let names = steps.iter().map(|step| step.key.len() + step.kind.len() + step.state.as_str().len()).max();
     let room = width.saturating_sub(names.unwrap_or(0) + 28).clamp(10, BARS_MAX);
-    for step in steps {
+    for (step, span_of) in steps.iter().zip(spans(shown, end)) {
         let tone = step_tone(step.state);
-        let span_of = taken(step);
         let tries = if step.attempt > 1 { step.attempt.to_string() } else { String::new() };
         let bar =
             span_of.map_or_else(String::new, |(from, to)| bar(from.since(begin).0, to.since(begin).0, whole, room));
@@ -293,9 +379,11 @@ fn bars(steps: &[StepView], run: &RunView, now: Timestamp, paint: Paint, width: 
     for step in steps.iter().filter(|step| step.error.is_some()) {
         let error = step.error.as_ref().map(|error| error_lines(error, 4)).unwrap_or_default();
         // Writing to a string cannot fail.
-        let _ = writeln!(text, "{} {}: {error}", paint.tone(step_tone(StepState::Failed), "✗"), visible(&step.key));
+        let told = format!("{} {}: {error}", paint.tone(step_tone(StepState::Failed), "✗"), visible(&step.key));
+        let _ = writeln!(text, "{}", wrapped(&told, widths.prose, 2));
         if let Some(why) = &step.no_retry {
-            let _ = writeln!(text, "  {}", paint.dim(format!("not tried again: {}", visible(why))));
+            let told = paint.dim(format!("not tried again: {}", visible(why)));
+            let _ = writeln!(text, "{}", wrapped(&format!("  {told}"), widths.prose, 2));
         }
     }
     text
@@ -340,12 +428,15 @@ fn assigned(known: &AssignmentView, now: Timestamp) -> String {
 /// A run that has ended in one line.
 fn numbers(metrics: &RunMetrics) -> String {
     let RunMetrics { steps, succeeded, attempts, retries, approvals, approval_wait_ms, output_bytes, .. } = *metrics;
-    let mut text = format!("{succeeded} of {steps} steps succeeded, {attempts} attempts, {retries} retries");
+    let (of, retries) = (counted(steps.into(), "step", "steps"), counted(retries.into(), "retry", "retries"));
+    let attempts = counted(attempts.into(), "attempt", "attempts");
+    let mut text = format!("{succeeded} of {of} succeeded, {attempts}, {retries}");
     if approvals > 0 {
+        let approvals = counted(approvals.into(), "approval", "approvals");
         // Writing to a string cannot fail.
-        let _ = write!(text, ", {approvals} approvals ({} waited)", span::span(Millis(approval_wait_ms)));
+        let _ = write!(text, ", {approvals} ({} waited)", span::span(Millis(approval_wait_ms)));
     }
-    let _ = write!(text, ", {output_bytes} bytes of output");
+    let _ = write!(text, ", {} of output", counted(output_bytes, "byte", "bytes"));
     text
 }
 
@@ -359,6 +450,68 @@ mod tests {
         assert_eq!(bar(50, 100, 100, 10), "     ━━━━━");
         assert_eq!(bar(100, 100, 100, 10), "         ━");
         assert_eq!(bar(0, 0, 100, 10), "━");
+    }
+
+    fn step(position: u32, kind: &str, state: &str, at: [Option<i64>; 2]) -> StepView {
+        serde_json::from_value(serde_json::json!({
+            "position": position, "key": format!("s{position}"), "kind": kind, "state": state, "attempt": 1,
+            "failures": 0, "iteration": 0, "started_at": at[0], "finished_at": at[1],
+        }))
+        .unwrap()
+    }
+
+    fn shown(state: &str, steps: Vec<StepView>) -> ShownRun {
+        let run = serde_json::from_value(serde_json::json!({
+            "run_id": RunId::from_bytes([1; 16]), "tenant": interlock_core::ids::TenantId::from_bytes([1; 16]),
+            "workspace": "default", "workflow": "pay", "workflow_version": 1, "state": state, "position": 0,
+            "version": 1, "trigger": { "type": "api" }, "priority": 0, "resume_count": 0, "created_at": 1_000,
+            "inputs": {},
+        }))
+        .unwrap();
+        ShownRun {
+            run,
+            steps,
+            output_tail: None,
+            directives: vec![],
+            left_in_doubt: vec![],
+            is_undone: false,
+            attempts: vec![],
+            permission: Permission::default(),
+        }
+    }
+
+    #[test]
+    fn a_wait_lasts_from_the_step_before_and_a_rolled_back_step_as_long_as_it_was_worked_on() {
+        let steps = vec![
+            step(0, "task", "rolled_back", [Some(1_000), Some(9_000)]),
+            step(1, "approval", "succeeded", [None, Some(5_000)]),
+            step(2, "wait", "waiting_signal", [None, None]),
+            step(3, "wait", "pending", [None, None]),
+        ];
+        let mut shown = shown("rolling_back", steps);
+        let attempt = serde_json::json!({
+            "position": 0, "step": "s0", "attempt": 1, "session_id": interlock_core::ids::SessionId::from_bytes([1; 16]),
+            "started_at": 1_000, "ended_at": 2_000, "outcome": "completed",
+        });
+        shown.attempts = vec![serde_json::from_value(attempt).unwrap()];
+        let all: Vec<_> =
+            spans(&shown, Timestamp(12_000)).into_iter().map(|span| span.map(|(a, b)| [a.0, b.0])).collect();
+        assert_eq!(all, [Some([1_000, 2_000]), Some([2_000, 5_000]), Some([5_000, 12_000]), None]);
+    }
+
+    #[test]
+    fn a_canceled_run_shows_the_doubt_that_it_left_and_the_command_that_settles_it() {
+        let mut shown = shown("canceled", vec![step(0, "task", "canceled", [Some(1_000), Some(2_000)])]);
+        shown.left_in_doubt = vec![DoubtfulEffect { step: "s0".into(), receipt: ReceiptId::from_bytes([4; 16]) }];
+        let text = page(&shown, Timestamp(9_000), Paint::OFF, Widths { bars: 80, prose: 80 });
+        assert!(text.contains("in doubt     s0: whether its effect took place is not known"), "{text}");
+        let command = why::resolve_command(shown.run.run_id, Some("s0"));
+        assert!(text.contains(&format!("interlock {command}\n")), "{text}");
+        shown.run.continued_by = Some(RunId::from_bytes([2; 16]));
+        shown.is_undone = true;
+        assert!(
+            page(&shown, Timestamp(9_000), Paint::OFF, Widths { bars: 80, prose: 80 }).contains("undone by    run_")
+        );
     }
 
     #[test]

@@ -184,7 +184,15 @@ pub fn pairs(texts: &[String], example: &str) -> anyhow::Result<Vec<(String, Str
             .ok_or_else(|| ExitError::saying(Exit::Usage, format!("`{text}` is not NAME=VALUE, as in `{example}`")))?;
         Ok((name.to_owned(), value.to_owned()))
     };
-    texts.iter().map(pair).collect()
+    let pairs: Vec<(String, String)> = texts.iter().map(pair).collect::<anyhow::Result<_>>()?;
+    let names: BTreeSet<&str> = pairs.iter().map(|(name, _)| name.as_str()).collect();
+    if names.len() < pairs.len() {
+        let is_repeated = |name: &&&str| pairs.iter().filter(|(other, _)| other == **name).count() > 1;
+        let name = names.iter().find(is_repeated).copied().unwrap_or_default();
+        let what = format!("`{name}` is given twice; give each name once, as in `{example}`");
+        return Err(ExitError::saying(Exit::Usage, what));
+    }
+    Ok(pairs)
 }
 
 /// JSON as a user gives it: the text itself, `@FILE`, or `-` for stdin.
@@ -213,6 +221,8 @@ mod tests {
         assert_eq!(json.as_str(), r#"{"a":1,"b":"text","c":{"d":true},"e":"x=y"}"#);
         assert!(inputs(&args(&["novalue"])).unwrap_err().to_string().contains(INPUT_EXAMPLE));
         assert!(pairs(&["bad".to_owned()], LABEL_EXAMPLE).unwrap_err().to_string().contains("`-l team=payments`"));
+        let twice = inputs(&args(&["a=1", "b=2", "a=3"])).unwrap_err().to_string();
+        assert!(twice.contains("`a` is given twice"), "{twice}");
         let declared =
             Json::trusted(r#"{"inputs":{"sha":{"type":"string","required":true},"count":{"type":"integer"}}}"#);
         let texts = declared_texts(&declared);

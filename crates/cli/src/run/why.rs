@@ -5,17 +5,19 @@ use std::fmt::Write;
 use clap::Args;
 use interlock_core::ids::{RunId, SessionId};
 use interlock_core::plan::DEFAULT_QUEUE;
-use interlock_core::run::why::{Cause, Explanation, Limit, LimitOf, Remedy, Throttle};
-use interlock_core::state::RunState;
+use interlock_core::run::refused_worker::RefusedWorker;
+use interlock_core::run::why::{Cause, DecidedApproval, Explanation, Limit, LimitOf, Remedy, Throttle};
+use interlock_core::state::{ApprovalState, RunState};
 use interlock_core::tenant::WORKER_ORCHESTRATION;
 use interlock_core::text::visible::visible;
 use interlock_core::time::Timestamp;
 use interlock_protocol::runs::path;
 use serde::Serialize;
 
-use super::{RunArg, find, rights, show};
+use super::{RunArg, find, rights, show, skipped};
 use crate::client::{Client, ClientError, fill};
 use crate::output::paint::{Paint, run_tone};
+use crate::output::wrap::wrapped;
 use crate::output::{Printer, indented_lines, span};
 
 #[derive(Debug, Args)]
@@ -31,19 +33,20 @@ pub async fn run(client: &Client, printer: Printer, args: WhyArgs) -> anyhow::Re
     if explanation.state.is_terminal() {
         continued_by = show::view(client, run).await?.continued_by;
     }
-    if continued_by.is_some() {
-        // A run is continued once; what is left to do is done to the other one.
-        explanation.next.clear();
+    let mut is_undone = false;
+    if let Some(successor) = continued_by {
+        // A run is continued once; what is left to do is done to the other one. An effect in doubt stays this one's.
+        explanation.next.retain(|remedy| *remedy == Remedy::Resolve);
+        is_undone = show::is_undo(client, successor).await;
     }
-    let (mut others, mut self_approval) = (Vec::new(), None);
+    let mut others = Vec::new();
     if !explanation.next.is_empty()
         && let Some(caller) = rights::ask(client, &explanation).await
     {
         others = caller.withhold(&mut explanation);
-        self_approval = caller.self_approval(&explanation);
     }
-    let explained = ExplainedRun { explanation, continued_by, others, self_approval };
-    printer.show(&explained, |paint| page(&explained, span::now(), paint))
+    let explained = ExplainedRun { explanation, continued_by, is_undone, others };
+    printer.show(&explained, |paint| page(&explained, span::now(), paint, printer.prose_width()))
 }
 
 /// The server's explanation, with what the caller may do about it.
@@ -55,20 +58,20 @@ struct ExplainedRun {
     /// The run that `retry` or `restart` made from this one.
     #[serde(skip_serializing_if = "Option::is_none")]
     continued_by: Option<RunId>,
+    /// That run was made to undo this one.
+    #[serde(skip)]
+    is_undone: bool,
     /// Who may do what the caller may not.
     #[serde(skip)]
     others: Vec<String>,
-    /// That people who started or directed the run may approve it, where that is so.
-    #[serde(skip)]
-    self_approval: Option<String>,
 }
 
 pub async fn ask(client: &Client, run: RunId) -> Result<Explanation, ClientError> {
     client.get(fill(path::WHY, &[("run", &run)])).send().await
 }
 
-fn page(explained: &ExplainedRun, now: Timestamp, paint: Paint) -> String {
-    let ExplainedRun { explanation, continued_by, others, self_approval } = explained;
+fn page(explained: &ExplainedRun, now: Timestamp, paint: Paint, width: usize) -> String {
+    let ExplainedRun { explanation, continued_by, is_undone, others } = explained;
     let state = paint.tone(run_tone(explanation.state), explanation.state);
     let mut text = format!("{} is {state}", paint.bold(explanation.run_id));
     if !explanation.state.is_terminal() {
@@ -76,16 +79,15 @@ fn page(explained: &ExplainedRun, now: Timestamp, paint: Paint) -> String {
         let _ = write!(text, ", at step {}", paint.bold(visible(&explanation.step)));
     }
     text.push_str(".\n\n");
+    let mut sentence = |words: &str| {
+        let _ = writeln!(text, "{}", wrapped(&format!("  {words}"), width, 2));
+    };
     for cause in &explanation.because {
-        let allowed = self_approval.as_ref().filter(|_| matches!(cause, Cause::Approval { .. }));
-        if let Some(allowed) = allowed {
-            let _ = writeln!(text, "  {}\n  {allowed}", words(&without_excluded(cause), now));
-        } else {
-            let _ = writeln!(text, "  {}", words(cause, now));
-        }
+        sentence(&words(cause, now));
     }
     if let Some(run) = continued_by {
-        let _ = writeln!(text, "  It is continued by {run}; `interlock run why {run}` explains that one.");
+        let done = if *is_undone { "undone" } else { "continued" };
+        sentence(&format!("It is {done} by {run}; `interlock run why {run}` explains that one."));
     }
     if !explanation.next.is_empty() {
         text.push_str("\nWhat you can do:\n");
@@ -93,10 +95,11 @@ fn page(explained: &ExplainedRun, now: Timestamp, paint: Paint) -> String {
             let (command, what) = advice(*remedy, explanation);
             match command {
                 Some(command) => {
-                    let _ = writeln!(text, "  {}\n      {}", paint.bold(command), paint.dim(what));
+                    let what = wrapped(&format!("      {}", paint.dim(what)), width, 6);
+                    let _ = writeln!(text, "  {}\n{what}", paint.bold(command));
                 }
                 None => {
-                    let _ = writeln!(text, "  {what}");
+                    let _ = writeln!(text, "{}", wrapped(&format!("  {what}"), width, 2));
                 }
             }
         }
@@ -104,19 +107,10 @@ fn page(explained: &ExplainedRun, now: Timestamp, paint: Paint) -> String {
     if !others.is_empty() {
         text.push_str("\nWhat others can do:\n");
         for other in others {
-            let _ = writeln!(text, "  {other}");
+            let _ = writeln!(text, "{}", wrapped(&format!("  {other}"), width, 2));
         }
     }
     text
-}
-
-/// The same cause without the people who are kept from approving.
-fn without_excluded(cause: &Cause) -> Cause {
-    let mut cause = cause.clone();
-    if let Cause::Approval { excluded, .. } = &mut cause {
-        excluded.clear();
-    }
-    cause
 }
 
 /// A cause as a sentence.
@@ -155,7 +149,7 @@ pub fn words(cause: &Cause, now: Timestamp) -> String {
                 .map_or_else(String::new, |at| format!("; it was last heard of {} ago", span::span(now.since(at))));
             format!("{} has been running attempt {attempt}{since}{limit}{heard}.", named(worker.as_deref(), session))
         }
-        Cause::Unclaimed { queue, task, needs, since, workers, only_embedded } => {
+        Cause::Unclaimed { queue, task, needs, since, workers, only_embedded, refused } => {
             let needs: Vec<_> = needs.iter().map(|name| visible(name)).collect();
             let has_it = match task.as_deref() {
                 Some(task) => format!("has the task `{}`", visible(task)),
@@ -164,6 +158,10 @@ pub fn words(cause: &Cause, now: Timestamp) -> String {
             };
             let task = task.as_deref().map_or_else(String::new, |task| format!(" the task `{}`", visible(task)));
             let workers = match workers {
+                Some(0) if !refused.is_empty() => {
+                    let queue = visible(queue);
+                    format!("the policy lets no registered worker of the queue `{queue}` that {has_it} have it")
+                }
                 Some(0) => format!("no registered worker of the queue `{}` {has_it}", visible(queue)),
                 Some(1) => format!("one worker of the queue `{}` may have it, and is busy", visible(queue)),
                 Some(n) => format!("{n} workers of the queue `{}` may have it, and are busy", visible(queue)),
@@ -174,7 +172,8 @@ pub fn words(cause: &Cause, now: Timestamp) -> String {
                  {WORKER_ORCHESTRATION} true` lets the others in."
             );
             let off = if *only_embedded { off.as_str() } else { "" };
-            format!("It has waited {} for a worker to run{task}: {workers}.{off}", span::span(now.since(*since)))
+            let kept: String = refused.iter().map(kept_from_it).collect();
+            format!("It has waited {} for a worker to run{task}: {workers}.{kept}{off}", span::span(now.since(*since)))
         }
         Cause::Assigning { asked, until, failures, attempts_max, queue, needs, workers } => {
             let mut told = match (asked, until, workers) {
@@ -199,6 +198,10 @@ pub fn words(cause: &Cause, now: Timestamp) -> String {
                 let _ = write!(told, " Attempt {} of {attempts_max}: {}.", number + 1, visible(&failure.to_string()));
             }
             told
+        }
+        Cause::PassedOver { workers } => {
+            let told: Vec<String> = workers.iter().map(|worker| skipped::words(worker, now)).collect();
+            told.join(" ")
         }
         Cause::WorkerLost { step } => format!(
             "The worker that had the run was lost while it ran `{}`, and the run's directory with it. What the command did \
@@ -229,22 +232,33 @@ pub fn words(cause: &Cause, now: Timestamp) -> String {
             )
         }
         Cause::Timer { until } => format!("It waits for its time to come, {}.", when(until)),
-        Cause::Approval { approval, needed, approved_by, approvers, excluded, message, expires_at, .. } => {
-            approval_words(
-                &[approved_by, approvers, excluded],
-                *needed,
-                message.as_deref(),
-                &format!("{approval}"),
-                &when(expires_at),
-            )
+        Cause::Approval {
+            approval,
+            needed,
+            approved_by,
+            approvers,
+            excluded,
+            self_approval,
+            message,
+            expires_at,
+            ..
+        } => {
+            let (id, expires) = (approval.to_string(), when(expires_at));
+            let kept_out: &[String] = if *self_approval { &[] } else { excluded };
+            let people = [approved_by.as_slice(), approvers.as_slice(), kept_out];
+            let told = approval_words(&people, *needed, message.as_deref(), &id, &expires);
+            if *self_approval { format!("{told} {}", rights::allowed_for(excluded)) } else { told }
         }
         Cause::Denied { approval, state } => {
             format!("The approval {approval} was {state}; an operator has to say how to go on.")
         }
-        Cause::Doubt { receipt } => format!(
-            "An effect was sent ({receipt}) and its outcome is unknown. Look in the system it was sent to; \
-             it is never repeated blindly."
-        ),
+        Cause::Doubt { receipt, step } => {
+            let of = step.as_deref().map_or_else(String::new, |step| format!(" of step `{}`", visible(step)));
+            format!(
+                "An effect{of} was sent ({receipt}) and its outcome is unknown. Look in the system it was sent to; \
+                 it is never repeated blindly."
+            )
+        }
         Cause::Paused { by: person, reason, since } => {
             format!("It was paused{} {}: {}", by(person), when(since), visible(reason))
         }
@@ -259,7 +273,8 @@ pub fn words(cause: &Cause, now: Timestamp) -> String {
             visible(reason)
         ),
         Cause::RollingBack { undone, left } => {
-            format!("What it did is being undone: {undone} of {} steps so far.", undone + left)
+            let steps = span::counted(u64::from(undone + left), "step", "steps");
+            format!("What it did is being undone: {undone} of {steps} so far.")
         }
         Cause::Queued { subject, held_by, holder_state } => match held_by {
             Some(run) => {
@@ -286,9 +301,10 @@ pub fn words(cause: &Cause, now: Timestamp) -> String {
             "It came back with a backup, and may have done more than the store knows. Look at its effects first."
                 .to_owned()
         }
-        Cause::Ended { at, reason } => {
+        Cause::Ended { at, reason, approvals } => {
             let reason = reason.map_or_else(String::new, |reason| format!(": {reason}"));
-            format!("It ended {}{reason}.", when(at))
+            let decided: String = approvals.iter().map(decided_by).collect();
+            format!("It ended {}{reason}.{decided}", when(at))
         }
     }
 }
@@ -298,7 +314,7 @@ fn named(worker: Option<&str>, session: &SessionId) -> String {
     worker.map_or_else(|| format!("A worker ({session})"), |worker| format!("Worker `{}`", visible(worker)))
 }
 
-fn approval_words(people: &[&Vec<String>; 3], needed: u32, message: Option<&str>, id: &str, expires: &str) -> String {
+fn approval_words(people: &[&[String]; 3], needed: u32, message: Option<&str>, id: &str, expires: &str) -> String {
     let [approved_by, approvers, excluded] = people;
     let listed = |names: &[String]| visible(&names.join(", ")).into_owned();
     let whom = if approvers.is_empty() {
@@ -349,10 +365,18 @@ fn advice(remedy: Remedy, explanation: &Explanation) -> (Option<String>, &'stati
             let reason = if remedy == Remedy::Approve { "" } else { " --reason WHY" };
             (command(format!("approval {remedy} {approval}{reason}")), what)
         }
-        Remedy::Resolve => (
-            command(format!("run resolve {run} --outcome happened --reason WHY")),
-            "say what became of the effect: happened, did-not-happen or failed",
-        ),
+        Remedy::Resolve => {
+            let step = explanation.because.iter().find_map(|cause| match cause {
+                Cause::Doubt { step, .. } => step.as_deref(),
+                _ => None,
+            });
+            let what = if explanation.state.is_terminal() {
+                "say what became of the effect: happened, did-not-happen or failed; `retry` and `restart` come after that"
+            } else {
+                "say what became of the effect: happened, did-not-happen or failed"
+            };
+            (command(resolve_command(run, step)), what)
+        }
         Remedy::Resume => (command(format!("run resume {run}")), "end the pause"),
         Remedy::Retry if explanation.state.is_terminal() => {
             (command(format!("run retry {run}")), "make a new run that takes over what this one achieved")
@@ -371,6 +395,32 @@ fn advice(remedy: Remedy, explanation: &Explanation) -> (Option<String>, &'stati
         Remedy::Restart => (command(format!("run restart {run}")), "make a new run from the beginning"),
         Remedy::Cancel => (command(format!("run cancel {run} --reason WHY")), "stop it"),
     }
+}
+
+/// The command, without the program's name, that says what became of an effect in doubt.
+pub fn resolve_command(run: RunId, step: Option<&str>) -> String {
+    let step = step.map_or_else(String::new, |step| format!(" --step {}", visible(step)));
+    format!("run resolve {run}{step} --outcome happened --reason WHY")
+}
+
+/// What became of an approval, by whom, and which rule had asked for it.
+fn decided_by(approval: &DecidedApproval) -> String {
+    let listed = |names: &[String]| visible(&names.join(" and ")).into_owned();
+    let DecidedApproval { step, state, asked, approved_by, rejected_by, .. } = approval;
+    let by = match state {
+        ApprovalState::Rejected if !rejected_by.is_empty() => format!(" by {}", listed(rejected_by)),
+        ApprovalState::Approved if !approved_by.is_empty() => format!(" by {}", listed(approved_by)),
+        _ => String::new(),
+    };
+    let word = if *state == ApprovalState::Expired { "was not decided in time" } else { "was" };
+    let state = if *state == ApprovalState::Expired { String::new() } else { format!(" {state}") };
+    let asked = asked.as_deref().map_or_else(String::new, |asked| format!(" ({})", visible(asked)));
+    format!(" Step `{}` {word}{state}{by}{asked}.", visible(step))
+}
+
+/// A worker that the policy keeps from the step, and why.
+fn kept_from_it(refused: &RefusedWorker) -> String {
+    format!(" The policy refused the worker `{}`: {}.", visible(&refused.worker), visible(&refused.why))
 }
 
 /// The command line of a worker that would take the step.
@@ -397,7 +447,10 @@ fn worker(explanation: &Explanation) -> String {
 
 #[cfg(test)]
 mod tests {
-    use interlock_core::ids::ApprovalId;
+    use std::collections::BTreeSet;
+
+    use interlock_core::ids::{ApprovalId, ReceiptId};
+    use interlock_core::json::{Hash, HashHex};
     use interlock_core::plan::retry::{ErrorClass, StepError};
     use interlock_core::run::approval::Purpose;
 
@@ -406,7 +459,7 @@ mod tests {
     fn explained(state: RunState, cause: Cause) -> ExplainedRun {
         let run_id = RunId::from_bytes([1; 16]);
         let explanation = Explanation { run_id, state, step: "gate".into(), because: vec![cause], next: vec![] };
-        ExplainedRun { explanation, continued_by: None, others: vec![], self_approval: None }
+        ExplainedRun { explanation, continued_by: None, is_undone: false, others: vec![] }
     }
 
     fn approval(message: &str) -> Cause {
@@ -417,6 +470,7 @@ mod tests {
             approved_by: vec![],
             approvers: vec![],
             excluded: vec!["olga".into()],
+            self_approval: false,
             message: Some(message.to_owned()),
             expires_at: Timestamp(60_000),
         }
@@ -432,24 +486,89 @@ mod tests {
 
     #[test]
     fn a_starter_who_may_approve_is_not_said_to_be_excluded() {
-        let mut page_of = explained(RunState::WaitingApproval, approval("Deploy?"));
-        page_of.self_approval = Some(rights::allowed_for(&["olga".to_owned()]));
-        let text = page(&page_of, Timestamp(0), Paint::OFF);
+        let mut cause = approval("Deploy?");
+        assert!(words(&cause, Timestamp(0)).contains("not olga"), "{}", words(&cause, Timestamp(0)));
+        if let Cause::Approval { self_approval, .. } = &mut cause {
+            *self_approval = true;
+        }
+        let text = page(&explained(RunState::WaitingApproval, cause), Timestamp(0), Paint::OFF, 400);
         assert!(!text.contains("not olga") && text.contains("the tenant lets people approve their own runs"), "{text}");
     }
 
     #[test]
+    fn a_canceled_run_tells_its_doubt_and_the_command_that_settles_it() {
+        let doubt = Cause::Doubt { receipt: ReceiptId::from_bytes([4; 16]), step: Some("pay".into()) };
+        let mut page_of = explained(RunState::Canceled, doubt);
+        page_of.explanation.next = vec![Remedy::Resolve];
+        let text = page(&page_of, Timestamp(0), Paint::OFF, 80);
+        let run = RunId::from_bytes([1; 16]);
+        assert!(text.contains("An effect of step `pay` was sent"), "{text}");
+        assert!(text.contains(&format!("interlock run resolve {run} --step pay --outcome happened --reason WHY\n")));
+        let prose = text.lines().filter(|line| !line.trim_start().starts_with("interlock"));
+        assert!(prose.clone().count() > 4 && prose.clone().all(|line| line.chars().count() <= 80), "{text}");
+    }
+
+    #[test]
     fn a_run_that_was_continued_names_the_other_one() {
-        let mut page_of = explained(RunState::Failed, Cause::Ended { at: Timestamp(0), reason: None });
+        let ended = Cause::Ended { at: Timestamp(0), reason: None, approvals: vec![] };
+        let mut page_of = explained(RunState::Failed, ended);
         page_of.continued_by = Some(RunId::from_bytes([3; 16]));
-        let text = page(&page_of, Timestamp(0), Paint::OFF);
+        let text = page(&page_of, Timestamp(0), Paint::OFF, 200);
         let other = RunId::from_bytes([3; 16]);
         assert!(text.contains(&format!("It is continued by {other}")) && !text.contains("What you can do"), "{text}");
+        page_of.is_undone = true;
+        let text = page(&page_of, Timestamp(0), Paint::OFF, 200);
+        assert!(text.contains(&format!("It is undone by {other}")), "{text}");
         let json = serde_json::to_value(&page_of).unwrap();
         assert_eq!(
             (json["continued_by"].as_str(), json["state"].as_str()),
             (Some(&*other.to_string()), Some("failed"))
         );
+    }
+
+    #[test]
+    fn an_ended_run_tells_who_decided_and_which_rule_had_asked() {
+        let decided = |state, approved_by: &[&str], rejected_by: &[&str]| DecidedApproval {
+            approval: ApprovalId::from_bytes([2; 16]),
+            step: "wipe".into(),
+            state,
+            asked: Some("two_keys: it destroys something".into()),
+            approved_by: approved_by.iter().map(|name| (*name).to_owned()).collect(),
+            rejected_by: rejected_by.iter().map(|name| (*name).to_owned()).collect(),
+        };
+        let approvals = vec![
+            decided(ApprovalState::Approved, &["ada", "bo for cy"], &[]),
+            decided(ApprovalState::Rejected, &["ada"], &["dan"]),
+            decided(ApprovalState::Expired, &[], &[]),
+        ];
+        let told = words(&Cause::Ended { at: Timestamp(0), reason: None, approvals }, Timestamp(60_000));
+        let by_rule = " (two_keys: it destroys something).";
+        for sentence in ["was approved by ada and bo for cy", "was rejected by dan", "was not decided in time"] {
+            assert!(told.contains(&format!("Step `wipe` {sentence}{by_rule}")), "{told}");
+        }
+    }
+
+    #[test]
+    fn workers_that_the_policy_refused_are_named_with_the_rule() {
+        let refused = RefusedWorker {
+            session: SessionId::from_bytes([4; 16]),
+            worker: "box-7".into(),
+            why: "by_worker: it has no certificate".into(),
+            bundle: HashHex(Hash([0; 32])),
+            at: Timestamp(0),
+        };
+        let cause = Cause::Unclaimed {
+            queue: "default".into(),
+            task: Some("pay".into()),
+            needs: BTreeSet::new(),
+            since: Timestamp(0),
+            workers: Some(0),
+            only_embedded: false,
+            refused: vec![refused],
+        };
+        let told = words(&cause, Timestamp(60_000));
+        assert!(told.contains("the policy lets no registered worker of the queue `default`"), "{told}");
+        assert!(told.contains("The policy refused the worker `box-7`: by_worker: it has no certificate."), "{told}");
     }
 
     #[test]

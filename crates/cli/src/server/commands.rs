@@ -6,7 +6,9 @@ use anyhow::Context as _;
 use clap::Args;
 use interlock_credentials::Credentials;
 use interlock_outbound::Outbound;
-use interlock_sandbox::{CommandRules, Profile, Sandbox, SandboxOptions, Target, Template};
+use interlock_sandbox::{
+    CommandRule, CommandRules, Profile, Sandbox, SandboxOptions, Target, Template, VariablePattern,
+};
 use interlock_worker::{CommandOptions, Commands};
 use serde::Deserialize;
 
@@ -25,14 +27,41 @@ pub struct CommandArgs {
 #[serde(deny_unknown_fields)]
 struct CommandsFile {
     #[serde(default)]
-    allow: Vec<String>,
+    allow: Vec<WrittenRule>,
     #[serde(default)]
     deny: Vec<String>,
     #[serde(default)]
-    allow_inline: Vec<String>,
+    allow_inline: Vec<WrittenRule>,
     profiles: Option<Vec<Profile>>,
     #[serde(default)]
     egress: Vec<String>,
+}
+
+/// A rule that lets commands through: alone, or with the variables that a workflow may set for them.
+#[derive(Deserialize)]
+#[serde(
+    untagged,
+    expecting = "a rule is the template of a command, or { command = \"…\", variables = [\"APP_ENV\", \"RELEASE_*\"] }"
+)]
+enum WrittenRule {
+    Command(String),
+    WithVariables(RuleTable),
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RuleTable {
+    command: String,
+    variables: Vec<String>,
+}
+
+impl WrittenRule {
+    fn table(self) -> RuleTable {
+        match self {
+            Self::Command(command) => RuleTable { command, variables: Vec::new() },
+            Self::WithVariables(table) => table,
+        }
+    }
 }
 
 /// The file, checked.
@@ -79,14 +108,21 @@ fn read(path: &Path) -> anyhow::Result<CheckedCommandsFile> {
     let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
     let invalid = |what: String| ExitError::saying(Exit::Config, format!("{}: {what}", path.display()));
     let file: CommandsFile = toml::from_str(&text).map_err(|error| invalid(error.to_string()))?;
-    let templates = |texts: Vec<String>| -> anyhow::Result<Vec<Template>> {
-        texts.iter().map(|text| text.parse().map_err(|error| invalid(format!("{error}")))).collect()
+    let template = |text: &str| text.parse::<Template>().map_err(|error| invalid(error.to_string()));
+    let rule = |written: WrittenRule| -> anyhow::Result<CommandRule> {
+        let RuleTable { command, variables } = written.table();
+        let variables: Result<Vec<VariablePattern>, _> = variables.iter().map(|text| text.parse()).collect();
+        let variables = variables.map_err(|error| invalid(format!("{error}")))?;
+        Ok(CommandRule { template: template(&command)?, variables })
     };
-    let (allow, deny, allow_inline) = (templates(file.allow)?, templates(file.deny)?, templates(file.allow_inline)?);
+    let allow: anyhow::Result<Vec<CommandRule>> = file.allow.into_iter().map(rule).collect();
+    let allow_inline: anyhow::Result<Vec<CommandRule>> = file.allow_inline.into_iter().map(rule).collect();
+    let deny: anyhow::Result<Vec<Template>> = file.deny.iter().map(|text| template(text)).collect();
+    let rules = CommandRules { allow: allow?, deny: deny?, allow_inline: allow_inline? };
     let egress: Result<Vec<Target>, _> = file.egress.iter().map(|target| target.parse()).collect();
     let egress = egress.map_err(|error| invalid(format!("{error}")))?;
     let profiles = file.profiles.unwrap_or_else(|| Profile::ALL.to_vec());
-    Ok(CheckedCommandsFile { rules: CommandRules { allow, deny, allow_inline }, profiles, egress })
+    Ok(CheckedCommandsFile { rules, profiles, egress })
 }
 
 #[cfg(test)]
@@ -106,9 +142,15 @@ mod tests {
         let read = said("allow = ['/usr/bin/id {flag:-[ug]}']\nprofiles = ['dev-flex']\negress = ['db:5432']").unwrap();
         assert_eq!((read.rules.allow.len(), read.profiles, read.egress.len()), (1, vec![Profile::DevFlex], 1));
         assert_eq!(said("").unwrap().profiles, Profile::ALL);
+        let named = "{ command = '/usr/bin/env', variables = ['APP_ENV', 'RELEASE_*'] }";
+        let read = said(&format!("allow = ['/usr/bin/id', {named}]")).unwrap();
+        let named: Vec<usize> = read.rules.allow.iter().map(|rule| rule.variables.len()).collect();
+        assert_eq!(named, [0, 2]);
         for (text, why) in [
             ("allows = []", "unknown field"),
             ("allow = ['id']", "not a template"),
+            ("allow = [{ command = '/usr/bin/id', vars = [] }]", "a rule is the template"),
+            ("allow = [{ command = '/usr/bin/id', variables = ['*'] }]", "cannot be a variable"),
             ("profiles = ['lab']", "unknown variant"),
             ("egress = ['db']", "no port"),
         ] {

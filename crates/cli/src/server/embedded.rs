@@ -32,15 +32,21 @@ impl Transport for Embedded {
     }
 
     async fn heartbeat(&self, heartbeat: Heartbeat) -> Result<Renewed, TransportError> {
-        let Heartbeat { session, held, draining, keeps } = heartbeat;
+        let Heartbeat { session, held, draining, keeps, canary, .. } = heartbeat;
         let lease_ms = self.0.session_lease();
         match self.0.workers().heartbeat(session, &held, draining).await {
             Ok(stop) => {
+                if let Some(canary) = &canary {
+                    self.0.workers().canary(session, canary).await.map_err(refused)?;
+                }
+                let prove = self.0.workers().asks_for_canary(session).await.map_err(refused)?;
                 let over = self.0.workers().over(session, &keeps).await.map_err(refused)?;
-                Ok(Renewed { lease_ms, stop, known: true, drain: false, notice: None, over })
+                let (drain, notice, takes) = (false, None, Vec::new());
+                Ok(Renewed { lease_ms, stop, known: true, drain, notice, over, prove, takes })
             }
             Err(EngineError::SessionGone) => {
-                Ok(Renewed { lease_ms, stop: held, known: false, drain: false, notice: None, over: keeps })
+                let (drain, notice, prove, takes) = (false, None, false, Vec::new());
+                Ok(Renewed { lease_ms, stop: held, known: false, drain, notice, over: keeps, prove, takes })
             }
             Err(error) => Err(refused(error)),
         }

@@ -28,7 +28,7 @@ pub struct UpArgs {
     connectors: ConnectorArgs,
     #[command(flatten)]
     commands: CommandArgs,
-    /// Do not place demo orders.
+    /// Without the demo: no workflows of its own, and no orders.
     #[arg(long, env = "INTERLOCK_NO_DEMO")]
     no_demo: bool,
     #[command(flatten)]
@@ -55,7 +55,9 @@ pub async fn run(mut args: UpArgs) -> anyhow::Result<()> {
         engine.reach_targets(calls.connectors.caller().clone());
     }
     let tenant = demo::tenant(&engine).await?;
-    demo::apply(&engine, tenant).await?;
+    if !args.no_demo {
+        demo::apply(&engine, tenant).await?;
+    }
     let ListeningServer { server: http, announced } = args.http.bind(opened, tenant, args.engine.data()).await?;
     let (listens, url, encrypted) = (http.address()?, http.url()?, http.is_encrypted());
     let link = http.first_admin_link().await?;
@@ -73,7 +75,7 @@ pub async fn run(mut args: UpArgs) -> anyhow::Result<()> {
     match address::warning(listens, encrypted) {
         Some(warning) => println!("{warning}"),
         // Only a server that no other machine can reach leaves a key for the users who can read its folder.
-        None if listens.ip().is_loopback() => {
+        None if listens.ip().is_loopback() && !args.no_demo => {
             println!("\nStart a run of your own:\n  {}", demo::curl(&url, args.engine.data()));
         }
         None => {}
@@ -85,7 +87,12 @@ pub async fn run(mut args: UpArgs) -> anyhow::Result<()> {
         }
         _ => String::new(),
     };
-    println!("\nFollow it as it happens:\n  {} run watch {}{flags}\n", this_program(), demo::SUBJECT);
+    if args.no_demo {
+        println!("\nBegin with a small project, its workflow and its worker:\n  {} init hello", this_program());
+        println!("\nSee how everything stands:\n  {} status{flags}\n", this_program());
+    } else {
+        println!("\nFollow it as it happens:\n  {} run watch {}{flags}\n", this_program(), demo::SUBJECT);
+    }
     if let Some(link) = link {
         println!(
             "Sign in, to approve and to look around: become the first admin here, once, within the hour:\n  {link}\n"

@@ -46,6 +46,7 @@ pub struct CreateOutboundArgs {
     /// A name for it, which takes the place of the id: `webhook:NAME` is where a task's message goes.
     #[arg(long)]
     name: Option<String>,
+    /// What it is for, as lists show it.
     #[arg(long)]
     description: Option<String>,
     /// Only this event; `session.*` takes all of a kind. May be given several times.

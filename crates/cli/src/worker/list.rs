@@ -1,9 +1,11 @@
 //! `interlock worker list`: who takes steps, when each was last heard of, and what it has.
 
 use interlock_core::state::WorkerState;
+use interlock_core::text::visible::visible;
 use interlock_core::time::Timestamp;
 use interlock_protocol::operations::{WorkerList, WorkerView, path};
 
+use super::hindrance;
 use crate::client::Client;
 use crate::output::layouts;
 use crate::output::paint::Tone;
@@ -13,7 +15,14 @@ use crate::output::{Printer, span};
 pub async fn run(client: &Client, printer: Printer, all: bool) -> anyhow::Result<()> {
     let list: WorkerList = client.get(path::WORKERS).query("all", all.then_some(true)).send().await?;
     let none = "There are no workers; `interlock worker --task NAME=PROGRAM` starts one.";
-    printer.list(&list.workers, |_| table(&list.workers, span::now()), none)
+    let now = span::now();
+    printer.list(&list.workers, |_| table(&list.workers, now), none)?;
+    for worker in &list.workers {
+        for why in hindrance::words(worker, now) {
+            printer.note(&format!("`{}` is {why}.", visible(&worker.worker)));
+        }
+    }
+    Ok(())
 }
 
 pub fn table(workers: &[WorkerView], now: Timestamp) -> Table {
@@ -40,6 +49,7 @@ pub fn state(worker: &WorkerView) -> (Tone, &'static str) {
         _ if worker.silent => (Tone::Bad, "silent"),
         WorkerState::Online => (Tone::Good, "online"),
         WorkerState::Draining => (Tone::Careful, "draining"),
+        WorkerState::Maintenance => (Tone::Careful, "maintenance"),
         WorkerState::Errored => (Tone::Bad, "errored"),
         WorkerState::Offline => (Tone::Dim, "offline"),
     }

@@ -3,6 +3,7 @@
 
 mod ca;
 mod enrolled;
+mod hindrance;
 pub mod list;
 mod program;
 pub mod sandbox;
@@ -11,7 +12,9 @@ mod show;
 mod telling;
 mod token;
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use anyhow::Context as _;
 use clap::{Args, Subcommand, ValueEnum};
@@ -28,6 +31,7 @@ use crate::client::{ClientArgs, trust};
 use crate::config::{ConfigArg, LogArgs};
 use crate::identity::key_file;
 use crate::output::exit::{Exit, ExitError};
+use crate::output::span;
 use crate::server::broker::BrokerArg;
 use crate::server::commands::CommandArgs;
 use crate::server::connectors::{ConnectorArgs, CredentialSweeper, no_secrets};
@@ -72,6 +76,23 @@ enum WorkerVerb {
         /// Wait until it has left.
         #[arg(long)]
         wait: bool,
+    },
+    /// Keep new work from a worker for a while: it stays connected, and finishes the steps and runs that it has.
+    Maintenance {
+        #[command(flatten)]
+        client: ClientArgs,
+        /// A worker's name, the id of its session, or the end of that.
+        #[arg(value_name = "WORKER")]
+        which: String,
+        /// Why; it is shown with the worker.
+        #[arg(long, required_unless_present = "end", conflicts_with = "end")]
+        reason: Option<String>,
+        /// How long, as in `2h`; without it the maintenance lasts until `--end`.
+        #[arg(long, value_name = "SPAN", value_parser = span::parse, conflicts_with = "end")]
+        until: Option<Duration>,
+        /// End it: the worker is given work again.
+        #[arg(long)]
+        end: bool,
     },
     /// Forget a worker that is over, so that it leaves the lists; one that lives is refused.
     Forget {
@@ -147,6 +168,18 @@ struct StartWorkerArgs {
     /// What this worker has besides, in the words of a step's `requires.capabilities`.
     #[arg(long = "capability", env = "INTERLOCK_WORKER_CAPABILITIES", value_name = "NAME", value_delimiter = ',')]
     capabilities: Vec<String>,
+    /// Take only runs of these environments: `prod`, `staging`, `dev`, `none` for workflows without a profile. By default those of
+    /// its certificate, or all if it has none.
+    #[arg(
+        long = "only-environment",
+        env = "INTERLOCK_WORKER_ENVIRONMENTS",
+        value_name = "NAME",
+        value_delimiter = ','
+    )]
+    only_environments: Vec<String>,
+    /// What people tell this worker apart by, as in `rack=a`; may be given several times.
+    #[arg(long = "label", env = "INTERLOCK_WORKER_LABELS", value_name = "NAME=VALUE", value_delimiter = ',')]
+    labels: Vec<String>,
     #[command(flatten)]
     outbound: OutboundArgs,
     #[command(flatten)]
@@ -168,6 +201,14 @@ pub async fn run(args: WorkerArgs) -> anyhow::Result<()> {
             let (client, printer) = client.open()?;
             let session = show::find(&client, &which).await?;
             service::drain(&client, printer, session, wait).await
+        }
+        Some(WorkerVerb::Maintenance { client, which, reason, until, end }) => {
+            let (client, printer) = client.open()?;
+            let session = show::find(&client, &which).await?;
+            match reason.filter(|_| !end) {
+                Some(reason) => service::begin_maintenance(&client, printer, session, (reason, until)).await,
+                None => service::end_maintenance(&client, printer, session).await,
+            }
         }
         Some(WorkerVerb::Forget { client, which }) => {
             let (client, printer) = client.open()?;
@@ -200,6 +241,7 @@ impl WorkerArgs {
         self.start.commands.check()?;
         self.start.broker()?;
         check_capabilities(&self.start.capabilities)?;
+        labels(&self.start.labels)?;
         self.start.connectors.check(Tenancy::One)
     }
 }
@@ -222,6 +264,7 @@ fn tasks(given: &[String]) -> anyhow::Result<Tasks> {
 
 async fn start(args: StartWorkerArgs) -> anyhow::Result<()> {
     check_capabilities(&args.capabilities)?;
+    let labels = labels(&args.labels)?;
     if args.tasks.is_empty() && !args.connectors.is_given() && !args.commands.is_given() {
         let what = "this worker has no tasks: give it one with `--task NAME=PROGRAM`, as in `--task resize=./resize.sh`, \
                     with INTERLOCK_WORKER_TASKS, or in the table [worker.task] of the config file; or have it call other \
@@ -279,6 +322,8 @@ async fn start(args: StartWorkerArgs) -> anyhow::Result<()> {
         slots: args.slots,
         seed: fastrand::u64(..),
         capabilities: args.capabilities,
+        environments: (!args.only_environments.is_empty()).then(|| args.only_environments.into_iter().collect()),
+        labels,
         enrolled,
         ..WorkerOptions::default()
     };
@@ -301,6 +346,17 @@ async fn start(args: StartWorkerArgs) -> anyhow::Result<()> {
     let ended = Box::pin(worker.with_connectors(calls.connectors).run(stop)).await;
     sweeping.end().await;
     ended.map_err(refused)
+}
+
+fn labels(given: &[String]) -> anyhow::Result<BTreeMap<String, String>> {
+    let pair = |text: &String| {
+        let pair = text.split_once('=').filter(|(name, value)| !name.is_empty() && !value.is_empty());
+        pair.map(|(name, value)| (name.to_owned(), value.to_owned())).ok_or_else(|| {
+            let what = format!("`--label {text}` is not NAME=VALUE, as in `--label rack=a`");
+            ExitError::saying(Exit::Usage, what)
+        })
+    };
+    given.iter().map(pair).collect()
 }
 
 /// What a sandbox can do is proven, not said.

@@ -9,7 +9,7 @@ use interlock_core::text::visible::visible;
 use interlock_core::time::Timestamp;
 use interlock_protocol::operations::{WorkerDetail, WorkerList, path};
 
-use super::list;
+use super::{hindrance, list};
 use crate::client::{Client, fill};
 use crate::output::exit::{Exit, ExitError};
 use crate::output::layouts;
@@ -66,6 +66,9 @@ fn page(detail: &WorkerDetail, now: Timestamp, paint: Paint, width: usize) -> St
     line("worker", paint.bold(visible(&worker.worker)));
     line("session", worker.session_id.to_string());
     line("state", paint.tone(tone, state));
+    for why in hindrance::words(worker, now) {
+        line("", why);
+    }
     line("heard", span::away(worker.last_heartbeat_at, now));
     line("lease ends", span::away(worker.lease_expires_at, now));
     line("registered", format!("{}, {}", span::instant(worker.registered_at), span::away(worker.registered_at, now)));
@@ -75,6 +78,14 @@ fn page(detail: &WorkerDetail, now: Timestamp, paint: Paint, width: usize) -> St
     };
     line("tasks", said(&worker.tasks, "any (it has named none)"));
     line("capabilities", said(&worker.capabilities, "-"));
+    if let Some(terms) = &worker.terms {
+        let environments: Vec<&str> = terms.environments.iter().map(String::as_str).collect();
+        line("environments", visible(&environments.join(", ")).into_owned());
+    }
+    if !worker.labels.is_empty() {
+        let labels: Vec<String> = worker.labels.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        line("labels", visible(&labels.join(", ")).into_owned());
+    }
     if let Some(build) = &worker.build_id {
         line("build", visible(build).into_owned());
     }
@@ -91,7 +102,7 @@ fn page(detail: &WorkerDetail, now: Timestamp, paint: Paint, width: usize) -> St
         for held in &detail.holds {
             table.row([
                 Cell::new(held.run_id.to_string()),
-                Cell::new((held.position + 1).to_string()),
+                Cell::new(held.step.clone().unwrap_or_else(|| (held.position + 1).to_string())),
                 Cell::new(held.attempt.to_string()),
                 Cell::or_dash(held.since.map(|at| span::away(at, now))),
             ]);

@@ -12,7 +12,7 @@ use crate::output::{Printer, span};
 #[derive(Debug, Args)]
 pub struct ListWorkflowsArgs {
     /// How many at most.
-    #[arg(long, short = 'n', default_value_t = 100)]
+    #[arg(long, short = 'n', default_value_t = 100, value_parser = crate::run::filter::limit)]
     limit: usize,
 }
 

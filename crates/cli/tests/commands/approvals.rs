@@ -69,6 +69,12 @@ fn why_offers_only_what_the_caller_may_do() {
         assert!(told.contains("the tenant lets people approve their own runs"), "{told}");
     }
     assert!(up.run(&["run", "why", "INC-2"]).out.contains("interlock approval approve"));
+    // Others are told so as well.
+    assert_eq!(up.run(&["context", "use", "vera"]).code, 0);
+    for command in [["approval", "show", "INC-2"].as_slice(), &["status"]] {
+        let told = up.run(command).out;
+        assert!(told.contains("the tenant lets people approve their own runs"), "{told}");
+    }
 }
 
 #[test]
@@ -108,6 +114,14 @@ fn people_sign_in_with_a_password_and_decide() {
     let approved = up.run(&["approval", "approve", "INC-1", "--yes", "--reason", "looked at it"]);
     assert_eq!(approved.code, 0, "{approved:?}");
     assert!(approved.out.contains("is approved") && approved.out.contains("succeeded"), "{approved:?}");
+    // Who said yes, and why, stands in what happened.
+    for command in [["events", "INC-1"].as_slice(), &["run", "watch", "INC-1"]] {
+        let told = up.run(command).out;
+        assert!(told.contains("+ ada approved (looked at it)"), "{told}");
+    }
+    let events = up.run(&["events", "INC-1", "-o", "json"]).json();
+    let voted = events.as_array().unwrap().iter().find(|event| event["type"] == "approval.voted").unwrap();
+    assert_eq!((&voted["context"]["reason"], &voted["payload"]["person"]), (&"looked at it".into(), &"ada".into()));
     let again = up.run(&["approval", "reject", "INC-1", "--yes", "--reason", "no"]);
     assert_eq!(again.code, 65, "{again:?}");
     assert!(again.err.contains("approved already, by ada"), "{again:?}");

@@ -30,10 +30,20 @@ impl Output {
 
 impl Up {
     pub fn start(more: &[&str]) -> Self {
+        Self::start_in(Self::new_folder(), more)
+    }
+
+    /// A folder for a server that needs files before it starts.
+    pub fn new_folder() -> PathBuf {
         static FOLDERS: AtomicU32 = AtomicU32::new(0);
         let number = FOLDERS.fetch_add(1, Ordering::Relaxed);
         let folder = std::env::temp_dir().join(format!("interlock-commands-{}-{number}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
+        folder
+    }
+
+    /// The folder goes with the server.
+    pub fn start_in(folder: PathBuf, more: &[&str]) -> Self {
         let (server, lines) = serve(&folder, more);
         Self { server, folder, lines }
     }
@@ -103,7 +113,13 @@ impl Drop for Up {
         // It may have ended already; the folder goes in any case.
         let _ = self.server.kill();
         let _ = self.server.wait();
-        let _ = std::fs::remove_dir_all(&self.folder);
+        // What the server had started may write its last into it.
+        for _ in 0..20 {
+            if std::fs::remove_dir_all(&self.folder).is_ok() {
+                return;
+            }
+            pause(Duration::from_millis(50));
+        }
     }
 }
 
@@ -129,6 +145,8 @@ fn serve(folder: &std::path::Path, more: &[&str]) -> (Child, Vec<String>) {
 fn quiet(folder: &std::path::Path) -> Command {
     let mut command = Command::new(PROGRAM);
     command.env("INTERLOCK_CONFIG_DIR", folder.join("config")).env("HOME", folder).stdin(Stdio::null());
+    // Sentences stay whole, whatever the temporary folder is called.
+    command.env("COLUMNS", "1000");
     command
 }
 
@@ -142,9 +160,9 @@ fn output(command: &mut Command, input: &str) -> Output {
     Output { code: output.status.code().unwrap_or(-1), out: text(output.stdout), err: text(output.stderr) }
 }
 
-/// What other processes do by themselves, within half a minute.
+/// What other processes do by themselves, within two minutes: on a busy machine a worker proves its sandboxes for long.
 pub fn eventually(is_so: impl Fn() -> bool) -> bool {
-    let until = now() + Duration::from_secs(30);
+    let until = now() + Duration::from_mins(2);
     while now() < until {
         if is_so() {
             return true;

@@ -8,23 +8,25 @@ const SECRET: &str = "s3cr3t-0123456789";
 
 /// `up` with commands, secrets, and a policy that knows some commands.
 fn up() -> Up {
-    let folder = std::env::temp_dir().join(format!("interlock-sandboxed-{}", std::process::id()));
+    let folder = Up::new_folder();
     let secrets = folder.join("secrets");
     std::fs::create_dir_all(&secrets).unwrap();
     let commands = folder.join("commands.toml");
-    let allow = [
+    let allow = json!([
         "/usr/bin/id {flags...}",
         "/usr/bin/uname {flags...}",
         "/usr/bin/cat {paths...}",
         "/usr/bin/sleep {s}",
-        "/usr/bin/env",
         "/usr/bin/touch {path}",
         "/usr/bin/cp {paths...}",
         "/usr/bin/ls {more...}",
-    ];
-    std::fs::write(&commands, format!("allow = {}\ndeny = [\"/usr/bin/tty\"]\n", json!(allow))).unwrap();
+    ])
+    .to_string();
+    let allow = allow.trim_end_matches(']');
+    let env = "{ command = '/usr/bin/env', variables = ['FLAG'] }";
+    std::fs::write(&commands, format!("allow = {allow}, {env}]\ndeny = [\"/usr/bin/tty\"]\n")).unwrap();
     let path = |path: &std::path::Path| path.display().to_string();
-    let up = Up::start(&["--no-demo", "--commands", &path(&commands), "--secrets", &path(&secrets)]);
+    let up = Up::start_in(folder, &["--no-demo", "--commands", &path(&commands), "--secrets", &path(&secrets)]);
     let tenant = up.run(&["tenant", "list", "-o", "json"]).json()[0]["tenant"].as_str().unwrap().to_owned();
     std::fs::create_dir_all(secrets.join(&tenant)).unwrap();
     std::fs::write(secrets.join(&tenant).join("DB"), SECRET).unwrap();
@@ -119,6 +121,22 @@ fn a_command_that_a_workers_own_list_does_not_have_is_refused_there() {
     let (_, run) = started(&up, &["other"]);
     let steps = steps(&up, &run);
     assert_eq!(steps[0]["error"]["code"], "COMMAND_NOT_PERMITTED", "{steps:#?}");
+}
+
+#[test]
+fn a_variable_that_no_rule_of_the_worker_names_is_refused_there_with_the_line_to_add() {
+    let up = up();
+    apply(
+        &up,
+        "name: configured\nprofile: staging-standard\nsteps:\n\
+         - { id: a, run: [/usr/bin/env], effect: read, env: { KUBECONFIG: /tmp/other } }\n",
+    );
+    let (_, run) = started(&up, &["configured"]);
+    let steps = steps(&up, &run);
+    assert_eq!(steps[0]["error"]["code"], "COMMAND_NOT_PERMITTED", "{steps:#?}");
+    let said = steps[0]["error"]["message"].as_str().unwrap();
+    assert!(said.contains("KUBECONFIG may not be set for /usr/bin/env"), "{said}");
+    assert!(said.contains("variables = ['FLAG', 'KUBECONFIG']"), "{said}");
 }
 
 #[test]

@@ -82,6 +82,7 @@ fn people_are_invited_changed_and_shut_out() {
 #[test]
 fn schedules_are_made_paused_triggered_and_removed() {
     let up = Up::start(&["--no-demo"]);
+    ok(up.run(&["workflow", "apply", crate::ORDER]));
     let create = |name: &str, cron: &str, zone: &str| {
         let what = ["schedule", "create", name, "--workflow", "order", "--cron", cron, "--timezone", zone];
         up.run(&[&what[..], &["--inputs", r#"{"order":"nightly","cents":100}"#]].concat())

@@ -33,8 +33,8 @@ fn a_second_server_prints_lines_that_find_it() {
     let mut second =
         KilledOnDrop(up.command().args(arguments).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap());
     let said = until(second.0.stdout.take().unwrap(), "Ctrl-C");
-    let line = said.lines().find(|line| line.contains("run watch mine")).unwrap();
-    let flags: Vec<&str> = line.split_whitespace().skip(4).collect();
+    let line = said.lines().find(|line| line.contains(" status ")).unwrap();
+    let flags: Vec<&str> = line.split_whitespace().skip(2).collect();
     assert!(flags.contains(&"--server") && flags.contains(&"--api-key-file"), "{line}");
     let found = up.run(&[&["whoami"], &flags[..]].concat());
     assert!(found.code == 0 && found.out.contains(flags[1]) && !found.out.contains(&up.server()), "{found:?}");

@@ -116,7 +116,7 @@ impl Cluster {
     }
 
     async fn ready(&mut self) {
-        for _ in 0..600 {
+        for _ in 0..1_800 {
             if self.try_connect().await.is_some() {
                 return;
             }

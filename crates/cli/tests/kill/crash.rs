@@ -17,14 +17,16 @@ use crate::client::Client;
 use crate::database::Database;
 use crate::fleet::{INTERLOCK, Member, Setup};
 use crate::target::Target;
-use crate::{LEASE_MS, folder, free_port, number};
+use crate::{folder, free_port, number};
 
 /// Workers that die at the same time, each with a queue of its own.
 const WORKERS: usize = 5;
 /// The programs that are tasks here.
 const TASKS: [&str; 2] = ["keyed", "unkeyed"];
+/// Long enough for a busy machine to renew it: a worker that lives and loses it leaves a doubt that no case allows.
+const LEASE_MS: u64 = 6_000;
 /// Far longer than a lease and a restart.
-const PATIENCE: Duration = Duration::from_mins(1);
+const PATIENCE: Duration = Duration::from_mins(3);
 
 /// How a step acts on the target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

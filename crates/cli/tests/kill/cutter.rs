@@ -8,8 +8,8 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::net::{TcpListener, TcpStream};
 
-/// How long a connection lives that is not cut before.
-const LIFETIME: Duration = Duration::from_secs(1);
+/// How long a connection lives that is not cut before: longer than a busy machine takes for an answer.
+const LIFETIME: Duration = Duration::from_secs(3);
 
 /// Where connections are cut: behind so many bytes of what the caller sends, or of what the server answers.
 #[derive(Clone, Copy)]

@@ -9,7 +9,7 @@ use tokio::time::Instant;
 use crate::clock::WrongClock;
 
 /// How long a process takes to start at most, beside all the others on a slow machine.
-const START_MAX: Duration = Duration::from_secs(15);
+const START_MAX: Duration = Duration::from_secs(30);
 
 /// One process and how to start it again.
 pub struct Member {

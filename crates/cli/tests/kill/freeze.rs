@@ -2,7 +2,7 @@
 //! those of a worker that is stopped.
 //!
 //! `INTERLOCK_FREEZES` sets how often (3 by default, a third of that for each kind of takeover; `make soak` uses more),
-//! `INTERLOCK_FAILOVERS` how many workers are killed (5 by default).
+//! `INTERLOCK_FAILOVERS` how many workers are killed (5 by default); `INTERLOCK_TEST_BARS` holds it to the promised times.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,12 +15,25 @@ use tokio::time::Instant;
 use crate::client::Client;
 use crate::database;
 use crate::fleet::{Member, Setup};
-use crate::{folder, free_port, number};
+use crate::{FolderGuard, folder, free_port, number};
 
-/// The longest that a client may wait for a commit while another server is frozen.
-const GAP_MAX: Duration = Duration::from_secs(5);
-/// The longest that a step of a lost worker may wait for the next one.
-pub const TAKEOVER_MAX: Duration = Duration::from_secs(30);
+/// The longest that a client may wait for a commit while another server is frozen: five seconds are promised. After three
+/// the database takes from the frozen one what it holds.
+fn gap_max() -> Duration {
+    Duration::from_secs(if has_machine() { 5 } else { 10 })
+}
+
+/// The longest that a step of a lost worker may wait for the next one: 30 seconds are promised.
+pub fn takeover_max() -> Duration {
+    Duration::from_secs(if has_machine() { 30 } else { 60 })
+}
+
+/// `make soak` has the machine to itself and holds the tests to what is promised; beside other tests they have twice as
+/// long.
+fn has_machine() -> bool {
+    std::env::var_os("INTERLOCK_TEST_BARS").is_some()
+}
+
 const HELD_STEPS: usize = 20;
 /// What servers have where nothing else is said.
 const DEFAULT_LEASE_MS: u64 = 20_000;
@@ -100,6 +113,8 @@ struct FreezeHarness {
     ports: [u16; 2],
     client: Client,
     other: Client,
+    /// The last to be dropped, after the servers.
+    _folder: FolderGuard,
 }
 
 async fn harness(name: &str) -> FreezeHarness {
@@ -112,7 +127,8 @@ async fn harness(name: &str) -> FreezeHarness {
     client.limit_own_tenant(500).await;
     let other = client.new_tenant("other").await;
     client.through(ports[1]).answers().await;
-    FreezeHarness { setup, database, first, _second: second, ports, client, other }
+    let guard = FolderGuard(setup.folder.clone());
+    FreezeHarness { setup, database, first, _second: second, ports, client, other, _folder: guard }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -130,11 +146,11 @@ async fn a_frozen_server_stalls_nobody_for_long() {
             ("the same tenant again", harness.client.through(alive)),
             ("another tenant", harness.other.through(alive)),
         ]);
-        tokio::time::sleep(GAP_MAX + Duration::from_secs(2)).await;
+        tokio::time::sleep(gap_max() + Duration::from_secs(2)).await;
         let gaps = others.end().await;
         println!("round {round}: {gaps:?}");
         for (who, gap) in gaps {
-            assert!(gap <= GAP_MAX, "round {round}: {who} waited for {gap:?} while another server was frozen");
+            assert!(gap <= gap_max(), "round {round}: {who} waited for {gap:?} while another server was frozen");
         }
         load.abandon();
         harness.first.thaw();
@@ -171,15 +187,15 @@ impl FreezeHarness {
         let mut late = Vec::new();
         for run in held {
             while beside.run(run).await["state"] != "succeeded" {
-                assert!(since.elapsed() < TAKEOVER_MAX * 3, "{run} is not taken over at all");
+                assert!(since.elapsed() < takeover_max() * 3, "{run} is not taken over at all");
                 tokio::time::sleep(Duration::from_millis(100)).await;
             }
-            if since.elapsed() > TAKEOVER_MAX {
+            if since.elapsed() > takeover_max() {
                 late.push((run, since.elapsed()));
             }
         }
         println!("round {round}: {} steps were taken over within {:?}", held.len(), since.elapsed());
-        assert!(late.is_empty(), "round {round}: later than {TAKEOVER_MAX:?}: {late:?}");
+        assert!(late.is_empty(), "round {round}: later than {:?}: {late:?}", takeover_max());
     }
 }
 

@@ -75,9 +75,10 @@ async fn private_addresses_are_closed_unless_they_are_opened() {
 
 #[tokio::test]
 async fn nothing_was_sent_where_nobody_listens() {
-    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let url = format!("http://{}", listener.local_addr().unwrap());
-    drop(listener);
+    // Taken, so that no other process gets the port, and nobody listens at it.
+    let socket = tokio::net::TcpSocket::new_v4().unwrap();
+    socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+    let url = format!("http://{}", socket.local_addr().unwrap());
     let caller = with_connections(Connections::default());
     let failure = perform(&caller, "http.request", json!({ "url": url, "method": "POST" })).await.unwrap_err();
     assert_eq!((failure.code.as_str(), failure.sent), ("NOT_CONNECTED", Sent::CertainlyNot), "{failure}");

@@ -8,7 +8,7 @@ use interlock_core::machine::approval::ApprovalEvent;
 use interlock_core::machine::assignment::AssignmentEvent;
 use interlock_core::machine::receipt::ReceiptEvent;
 use interlock_core::machine::step::StepEvent;
-use interlock_core::state::{ApprovalState, AssignmentState, ReceiptState, RunState, StepKind, StepState};
+use interlock_core::state::{ApprovalState, AssignmentState, ReceiptState, RunState, StepKind, StepState, WorkerState};
 
 pub const REGENERATE: &str = "cargo run -p interlock-core --example states > docs/reference/states.md";
 
@@ -22,6 +22,7 @@ pub fn page() -> String {
     run(&mut page);
     step(&mut page);
     small_machines(&mut page);
+    worker(&mut page);
     page
 }
 
@@ -120,6 +121,27 @@ fn small_machines(page: &mut String) {
     machine_of(page, AssignmentState::ALL, AssignmentEvent::ALL, machine::assignment::next);
     page.truncate(page.trim_end().len());
     page.push('\n');
+}
+
+fn worker(page: &mut String) {
+    *page += "\n## Worker\n\n\
+              A worker's state follows from its session. Where several would fit, `offline` counts first, then `draining`,\n\
+              `maintenance` and `errored`.\n\n";
+    meanings(page, WorkerState::ALL.iter().map(|state| (state.as_str(), meaning(*state))));
+    page.truncate(page.trim_end().len());
+    page.push('\n');
+}
+
+const fn meaning(state: WorkerState) -> &'static str {
+    match state {
+        WorkerState::Online => "it is given work; whether it has some is counted apart",
+        WorkerState::Draining => "it finishes what it has, and leaves",
+        WorkerState::Maintenance => "an operator keeps new work from it; it stays, and keeps what it has",
+        WorkerState::Errored => {
+            "a canary, an attestation or a check before a run has failed, or it has lost three assignments in a row"
+        }
+        WorkerState::Offline => "it has signed off, or its lease is over",
+    }
 }
 
 fn machine_of<S: Copy + Ord + Display, E: Copy + Debug>(

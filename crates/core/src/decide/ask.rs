@@ -105,6 +105,7 @@ pub struct Rendered {
 pub struct Bound(pub(super) StepBinding);
 
 #[derive(Debug, Clone)]
+#[expect(clippy::large_enum_variant, reason = "nearly every one is `Go`, and it is moved, not kept")]
 pub(super) enum StepBinding {
     /// An expression cannot be evaluated, which fails the step.
     Broken(StepError),

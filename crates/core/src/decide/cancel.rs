@@ -32,7 +32,7 @@ pub(super) fn cancel(draft: &mut Draft<'_>, reason: String, rollback: bool) -> R
         return refuse("a rollback has begun already; resume it, or cancel the run without a rollback");
     }
     draft.looked_at();
-    let (by, at) = (draft.person(), draft.now());
+    let (by, at) = (draft.who(), draft.now());
     draft.notes_mut().cancellation = Some(Cancellation { by, reason: reason.clone(), at, rollback });
     if draft.current().state() == StepState::Running && !is_planted(Bug::CancelForgetsAttempt) {
         draft.control = Control::Canceling;

@@ -93,9 +93,12 @@ pub(super) fn complete(draft: &mut Draft<'_>, completion: Completion) -> Result<
 }
 
 /// Counts what the attempt has cost. A model's answer without a price counts as all that was left.
-fn charge(draft: &mut Draft<'_>, position: u32, cost: Option<Box<Cost>>) -> Result<(), Rejection> {
-    if let Some(cost) = &cost {
-        cost.check().map_err(|what| Rejection::InvalidInput { what })?;
+fn charge(draft: &mut Draft<'_>, position: u32, mut cost: Option<Box<Cost>>) -> Result<(), Rejection> {
+    if let Some(cost) = &mut cost {
+        let unit = draft.run.plan.rules.spend_unit.as_deref();
+        let checked = cost.check().and_then(|()| cost.check_unit_of(unit));
+        checked.map_err(|what| Rejection::InvalidInput { what })?;
+        cost.unit = unit.map(str::to_owned);
     }
     let asks_model = draft.spec(position).kind() == StepKind::Model;
     let unpriced = cost.as_ref().map_or(asks_model, |cost| cost.unpriced);
@@ -110,6 +113,8 @@ fn charge(draft: &mut Draft<'_>, position: u32, cost: Option<Box<Cost>>) -> Resu
     }
     if spent != draft.notes().spent_micros {
         draft.notes_mut().spent_micros = spent;
+        let unit = draft.run.plan.rules.spend_unit.clone();
+        draft.notes_mut().spent_unit = unit;
     }
     draft.cost = cost;
     Ok(())

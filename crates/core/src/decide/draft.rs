@@ -54,6 +54,8 @@ pub(super) struct Draft<'a> {
     pub need: Option<Need>,
     /// A session that takes the step which the run comes to stand at.
     pub claimer: Option<Claimer>,
+    /// The bundle that allows the step which this command has begun, in every run of the workflow version.
+    pub standing: Option<HashHex>,
     /// What makes the run, where this is its first change.
     pub start: Option<Box<Start>>,
     /// The receipt of the effect that is open.
@@ -94,6 +96,7 @@ impl<'a> Draft<'a> {
             derived: 0,
             need: None,
             claimer: None,
+            standing: None,
             start: None,
             receipt: None,
             attempt_lives: false,
@@ -124,8 +127,9 @@ impl<'a> Draft<'a> {
         self.given_up_at() + self.settles_after
     }
 
-    pub fn person(&self) -> Option<String> {
-        self.asked.by.person.clone()
+    /// Who asks for it, for people to read: a person, or a key by its name.
+    pub fn who(&self) -> Option<String> {
+        self.asked.by.who()
     }
 
     /// A fresh id for something that this change makes.
@@ -275,11 +279,24 @@ impl<'a> Draft<'a> {
         self.events.push(event);
     }
 
-    /// Records that a step has finished as it stands in the draft, with the event that was emitted last. A row holds
-    /// one such record, so a second one closes the row of the first.
     /// Keeps a decision with what it rests on, unless it stands for every run of the version.
     pub fn record_decision(&mut self, action: &Action, ruling: &Ruling) {
-        let Some(basis) = &ruling.basis else { return };
+        self.record_ruling(action, ruling, None);
+    }
+
+    /// The same for a decision that denies a step to the worker that came to take it.
+    pub fn record_refusal(&mut self, action: &Action, ruling: &Ruling, worker: String) {
+        self.record_ruling(action, ruling, Some(worker));
+    }
+
+    fn record_ruling(&mut self, action: &Action, ruling: &Ruling, worker: Option<String>) {
+        let Some(basis) = &ruling.basis else {
+            self.standing = ruling.standing;
+            return;
+        };
+        // Rules that look at the run may look at its worker, too: a worker that would take the step in this commit was not known to
+        // them, and is judged when it comes for the step.
+        self.claimer = None;
         let id = DecisionId(self.fresh_id());
         let step = self.step(action.step);
         let record = DecisionRecord {
@@ -294,7 +311,7 @@ impl<'a> Draft<'a> {
         };
         let (step, decision, verdict) = (record.position, record.id, record.verdict.clone());
         let (tier, bundle) = (basis.tier.clone(), basis.bundle);
-        self.emit(Event::PolicyDecided { step, decision, verdict, tier, bundle });
+        self.emit(Event::PolicyDecided { step, decision, verdict, tier, bundle, worker });
         self.side.push(SideWrite::PutDecision(Box::new(record)));
     }
 
@@ -324,6 +341,8 @@ impl<'a> Draft<'a> {
         }
     }
 
+    /// Records that a step has finished as it stands in the draft, with the event that was emitted last. A row holds
+    /// one such record, so a second one closes the row of the first.
     pub fn record_done(&mut self, position: u32) {
         // What people agreed to was for this.
         if self.notes().agreed.iter().any(|agreed| agreed.step == position) {

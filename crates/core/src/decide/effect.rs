@@ -16,7 +16,7 @@ use crate::rejection::Rejection;
 use crate::run::change::SideWrite;
 use crate::run::event::Event;
 use crate::run::receipt::{EffectHold, Receipt};
-use crate::run::{Agreed, Phase, StepIteration};
+use crate::run::{Agreed, ClaimWrite, Phase, StepIteration};
 use crate::state::{Control, EffectClass, Reason, ReceiptState, StepKind};
 
 /// An effect that a worker asks for.
@@ -56,7 +56,7 @@ pub(super) fn intent(
         return Err(Rejection::NotGranted { run: draft.run.id, step: draft.key(position) });
     }
     if !again {
-        count_write(draft, position, receipt.effect)?;
+        count_effect(draft, position, receipt.effect)?;
     }
     if let Some(hold) = hold {
         draft.side.push(SideWrite::HoldEffect(hold));
@@ -74,7 +74,7 @@ pub(super) fn intent(
         tried::acts(draft, position);
     }
     note_undoing(draft, position, &receipt);
-    put(draft, position, receipt);
+    put_under(draft, position, receipt, grant.ruling().bundle());
     Ok(())
 }
 
@@ -118,8 +118,48 @@ fn is_counted(draft: &Draft<'_>, position: u32, effect: EffectClass) -> bool {
     effect != EffectClass::Read && draft.spec(position).kind() != StepKind::Rollback
 }
 
+/// Whether the claim of the step is counted already, in this iteration.
+fn is_claim_counted(draft: &Draft<'_>, position: u32) -> bool {
+    let iteration = draft.step(position).iteration;
+    draft.notes().claim_write.is_some_and(|claim| claim.is_of(position, iteration))
+}
+
+/// Whether the run may have one more write, where the claim of the step is one.
+pub(super) fn check_claim(draft: &Draft<'_>, position: u32) -> Result<(), Rejection> {
+    if is_claim_counted(draft, position) {
+        return Ok(());
+    }
+    check_write(draft, position, draft.spec(position).effect_class())
+}
+
+/// Counts a step that changes something when a worker takes it, which may name no effect: once in an iteration of the step, however
+/// often it is tried.
+pub(super) fn count_claim(draft: &mut Draft<'_>, position: u32) -> Result<(), Rejection> {
+    let (effect, iteration) = (draft.spec(position).effect_class(), draft.step(position).iteration);
+    if is_claim_counted(draft, position) || !is_counted(draft, position, effect) {
+        return Ok(());
+    }
+    count_write(draft, position, effect)?;
+    draft.notes_mut().claim_write = Some(ClaimWrite { step: position, iteration, named: false });
+    Ok(())
+}
+
+/// Counts an effect that a worker names. The first one of a step is the write that its claim was counted as.
+fn count_effect(draft: &mut Draft<'_>, position: u32, effect: EffectClass) -> Result<(), Rejection> {
+    let iteration = draft.step(position).iteration;
+    let is_open = |claim: &ClaimWrite| claim.is_of(position, iteration) && !claim.named;
+    let claim = draft.notes().claim_write.filter(is_open);
+    match claim {
+        Some(claim) if is_counted(draft, position, effect) => {
+            draft.notes_mut().claim_write = Some(ClaimWrite { named: true, ..claim });
+            Ok(())
+        }
+        _ => count_write(draft, position, effect),
+    }
+}
+
 /// Whether the run may have one more effect.
-pub(super) fn check_write(draft: &Draft<'_>, position: u32, effect: EffectClass) -> Result<(), Rejection> {
+fn check_write(draft: &Draft<'_>, position: u32, effect: EffectClass) -> Result<(), Rejection> {
     match draft.run.plan.writes_max {
         Some(max) if is_counted(draft, position, effect) && draft.notes().writes >= max => {
             Err(Rejection::WritesExhausted { run: draft.run.id, max })
@@ -213,12 +253,12 @@ pub(super) fn intent_of_claim(draft: &mut Draft<'_>, receipt: Receipt, grant: &G
         let what = "the intent of a claim names the attempt that the claim makes".to_owned();
         return Err(Rejection::InvalidInput { what });
     }
-    count_write(draft, position, receipt.effect)?;
+    count_claim(draft, position)?;
     draft.record_decision(grant.action(), grant.ruling());
     draft.step_mut(position).open_intent = Some(receipt.id);
     tried::claimed(draft, position);
     note_undoing(draft, position, &receipt);
-    put(draft, position, receipt);
+    put_under(draft, position, receipt, grant.ruling().bundle());
     Ok(())
 }
 
@@ -290,8 +330,13 @@ pub(super) fn given_up(draft: &mut Draft<'_>) -> Option<Box<Receipt>> {
 }
 
 pub(super) fn put(draft: &mut Draft<'_>, position: u32, receipt: Receipt) {
+    put_under(draft, position, receipt, None);
+}
+
+/// The same for an intent, with the bundle that allows the effect.
+fn put_under(draft: &mut Draft<'_>, position: u32, receipt: Receipt, bundle: Option<HashHex>) {
     let (attempt, id, state) = (receipt.attempt, receipt.id, receipt.state);
-    draft.emit(Event::ReceiptRecorded { step: position, attempt, receipt: id, state });
+    draft.emit(Event::ReceiptRecorded { step: position, attempt, receipt: id, state, bundle });
     draft.side.push(SideWrite::PutReceipt(Box::new(receipt)));
 }
 

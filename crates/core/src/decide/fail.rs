@@ -75,7 +75,9 @@ pub(super) fn spend_is_over(draft: &Draft<'_>, position: u32) -> Option<StepErro
         return None;
     }
     let amount = |micros: u64| micros as f64 / 1e6;
-    let message = format!("the run has spent {} of the {} that `limits.spend` allows", amount(spent), amount(max));
+    let unit = draft.run.plan.rules.spend_unit.as_deref().map_or_else(String::new, |unit| format!(" {unit}"));
+    let (spent, max) = (amount(spent), amount(max));
+    let message = format!("the run has spent {spent} of the {max}{unit} that `limits.spend` allows");
     Some(StepError::new(ErrorClass::Terminal, SPEND_EXHAUSTED, message))
 }
 
@@ -165,7 +167,7 @@ pub(super) fn on_failure(draft: &Draft<'_>, position: u32) -> OnFailure {
 
 pub(super) fn pause(draft: &mut Draft<'_>, reason: String) {
     draft.control = Control::Paused;
-    let (by, at) = (draft.person(), draft.now());
+    let (by, at) = (draft.who(), draft.now());
     draft.notes_mut().pause = Some(Pause { by, reason: reason.clone(), at });
     draft.emit(Event::RunPaused { reason });
 }

@@ -102,6 +102,13 @@ pub enum Command {
     WithholdStep {
         withheld: Box<Withheld>,
     },
+    /// A worker came to take the step, and the rules deny it to this worker: another one may have it.
+    RefuseWorker {
+        session: SessionId,
+        /// The worker's own name.
+        worker: String,
+        withheld: Box<Withheld>,
+    },
     /// A session is asked whether its worker could run the commands of the run.
     OfferRun {
         session: SessionId,
@@ -314,6 +321,9 @@ pub fn decide(
             claim::claim_with_grant(&mut draft, session, (&grant, names_effects))?;
         }
         Command::WithholdStep { withheld } => claim::withhold(&mut draft, *withheld)?,
+        Command::RefuseWorker { session, worker, withheld } => {
+            claim::refuse_worker(&mut draft, session, worker, *withheld)?;
+        }
         Command::OfferRun { session, worker } => assign::offer(&mut draft, session, worker)?,
         Command::AckRun { session, number } => assign::ack(&mut draft, session, number)?,
         Command::RefuseRun { session, number, check, why } => {

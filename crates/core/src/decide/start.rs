@@ -82,6 +82,8 @@ impl Opening {
 /// The new run, still at version 0, and what it begins with.
 pub fn open(request: StartRequest) -> Result<(Run, Opening), Rejection> {
     check(&request.header)?;
+    let spent = request.used.spent_micros > 0;
+    let spent_unit = request.plan.rules.spend_unit.clone().filter(|_| spent);
     let run = Run {
         tenant: request.tenant,
         id: request.run,
@@ -100,6 +102,7 @@ pub fn open(request: StartRequest) -> Result<(Run, Opening), Rejection> {
             named: request.named,
             writes: request.used.writes,
             spent_micros: request.used.spent_micros,
+            spent_unit,
             tokens: request.used.tokens,
             ..Notes::default()
         },

@@ -47,11 +47,25 @@ impl Decision {
 pub struct Ruling {
     pub decision: Decision,
     pub basis: Option<Arc<Basis>>,
+    /// The bundle that allows the action in every run of the workflow's version.
+    pub standing: Option<HashHex>,
+}
+
+impl Ruling {
+    /// Leave that a bundle gives for every run of a workflow's version.
+    pub const fn standing(bundle: HashHex) -> Self {
+        Self { decision: Decision::Allow, basis: None, standing: Some(bundle) }
+    }
+
+    /// The bundle that has decided; none where no policy was asked.
+    pub fn bundle(&self) -> Option<HashHex> {
+        self.standing.or_else(|| self.basis.as_ref().map(|basis| basis.bundle))
+    }
 }
 
 impl From<Decision> for Ruling {
     fn from(decision: Decision) -> Self {
-        Self { decision, basis: None }
+        Self { decision, basis: None, standing: None }
     }
 }
 

@@ -1,7 +1,8 @@
 //! A plan that is given with a start, without a workflow file. Files are compiled and checked as they are applied; here
 //! what promises something and would do nothing is refused, as it is there.
 
-use super::{BlastRadius, Plan, StepSpec};
+use super::{BlastRadius, Plan, StepSpec, WaitFor, Work};
+use crate::limits::{NAME_BYTES_MAX, TEMPLATE_BYTES_MAX};
 use crate::plan::rules::{ApprovalRules, Dedupe, IdempotencyRule, Requires, ValidationMode};
 use crate::rejection::Rejection;
 use crate::state::{EffectClass, StepKind};
@@ -12,6 +13,9 @@ impl Plan {
         let invalid = |what: String| Rejection::InvalidPlan { workflow: self.workflow.clone(), what };
         if let Some(profile) = self.rules.profile.as_deref().filter(|profile| profile.chars().any(char::is_uppercase)) {
             return Err(invalid(format!("its profile is `{profile}`; profiles are written in small letters")));
+        }
+        if self.rules.profile.as_ref().is_some_and(|profile| profile.len() > NAME_BYTES_MAX) {
+            return Err(invalid(format!("its profile is longer than {NAME_BYTES_MAX} bytes")));
         }
         if let Some(approval) = &self.rules.approval {
             let mode_alone = ApprovalRules { mode: approval.mode, ..ApprovalRules::default() };
@@ -34,6 +38,10 @@ impl Plan {
                      `\"effect\": \"read\"` if it changes nothing"
                 )));
             }
+            if let Some((field, length, max)) = step.too_long() {
+                let what = format!("step `{}`: `{field}` is {length} bytes long, the limit is {max}", step.key);
+                return Err(invalid(what));
+            }
             if let Some(field) = step.without_effect() {
                 let (key, kind) = (&step.key, step.kind());
                 let what = format!("step `{key}`: `rules.{field}` has no effect on a step of the kind `{kind}`");
@@ -52,6 +60,30 @@ impl StepSpec {
         let is_kept =
             |rule: &IdempotencyRule| rule.is_kept() && is_alone(rule) && self.effect_class() != EffectClass::Read;
         self.rules.idempotency.as_ref().is_none_or(is_kept)
+    }
+
+    /// The first text of the step that is longer than it may be, its length and its limit.
+    fn too_long(&self) -> Option<(&'static str, usize, usize)> {
+        let mut texts: Vec<(&'static str, &String, usize)> = Vec::new();
+        let name = |field: &'static str| move |text| (field, text, NAME_BYTES_MAX);
+        texts.extend(self.rules.credentials.iter().map(name("rules.credentials")));
+        if let Some(requires) = &self.rules.requires {
+            texts.extend(requires.capabilities.iter().map(name("rules.requires.capabilities")));
+            texts.extend(requires.network_segment.iter().map(name("rules.requires.network_segment")));
+        }
+        match &self.work {
+            Work::Approval(gate) => {
+                texts.extend(gate.approvers.iter().map(name("approvers")));
+                texts.extend(gate.message.iter().map(|text| ("message", text, TEMPLATE_BYTES_MAX)));
+            }
+            Work::Wait { until: WaitFor::Signal { key, .. }, .. } => {
+                texts.extend(key.iter().map(|text| ("signal.key", text, TEMPLATE_BYTES_MAX)));
+            }
+            Work::Wait { until: WaitFor::Until(until), .. } => texts.push(("until", until, TEMPLATE_BYTES_MAX)),
+            _ => {}
+        }
+        let long = texts.into_iter().find(|(_, text, max)| text.len() > *max);
+        long.map(|(field, text, max)| (field, text.len(), max))
     }
 
     /// The first rule of the step that would have no effect: no part of Interlock keeps it.
@@ -119,6 +151,38 @@ mod tests {
         assert_eq!(plan(json!({}), connector(json!({ "credentials": ["slack"] }))), None, "policy looks at it");
         let model = json!({ "key": "a", "kind": "model", "model": "m" });
         assert_eq!(plan(json!({ "spend_max_micros": 5 }), model), None, "what it costs is counted");
+    }
+
+    #[test]
+    fn texts_that_are_kept_as_they_are_given_have_a_limit() {
+        type Step = dyn Fn(usize) -> serde_json::Value;
+        fn text(length: usize) -> String {
+            "x".repeat(length)
+        }
+        let refusal = |step: serde_json::Value| {
+            let plan = json!({ "workflow": "w", "version": 1, "steps": [step] });
+            serde_json::from_value::<Plan>(plan).unwrap().check_given().err().map(|error| error.to_string())
+        };
+        let gate = |length| json!({ "key": "a", "kind": "approval", "message": text(length) });
+        let group = |length| json!({ "key": "a", "kind": "approval", "approvers": [text(length)] });
+        let signal = |length| json!({ "key": "a", "kind": "wait", "signal": { "type": "go", "key": text(length) } });
+        let until = |length| json!({ "key": "a", "kind": "wait", "until": text(length) });
+        let secret = |length| {
+            let rules = json!({ "credentials": [text(length)] });
+            json!({ "key": "a", "kind": "connector", "operation": "slack.post", "rules": rules })
+        };
+        let steps: [(&Step, &str, usize); 5] = [
+            (&gate, "message", TEMPLATE_BYTES_MAX),
+            (&group, "approvers", NAME_BYTES_MAX),
+            (&signal, "signal.key", TEMPLATE_BYTES_MAX),
+            (&until, "until", TEMPLATE_BYTES_MAX),
+            (&secret, "rules.credentials", NAME_BYTES_MAX),
+        ];
+        for (step, field, max) in steps {
+            assert_eq!(refusal(step(max)), None, "{field}");
+            let says = refusal(step(max + 1)).unwrap();
+            assert!(says.contains(&format!("`{field}` is {} bytes long, the limit is {max}", max + 1)), "{says}");
+        }
     }
 
     #[test]

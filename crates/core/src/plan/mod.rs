@@ -14,6 +14,7 @@ pub use command::{
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use crate::cost::check_unit;
 use crate::json::{Hash, Json, canonical};
 use crate::limits;
 use crate::plan::retry::RetryPolicy;
@@ -82,7 +83,8 @@ pub struct Plan {
     /// The run's deadline, counted from its start.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout: Option<Millis>,
-    /// `max_writes_per_run`: how many effects that are not reads a run may have.
+    /// `max_writes_per_run`: how many effects that are not reads a run may have. A step that changes something counts once, also where
+    /// it names no effect.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub writes_max: Option<u32>,
     /// What the workflow says about permission and spending.
@@ -428,6 +430,9 @@ impl Plan {
         }
         if self.timeout.is_some_and(|timeout| timeout == Millis::ZERO || timeout > limits::RUN_TIMEOUT_MAX) {
             return invalid("its timeout is zero or longer than ten years".into());
+        }
+        if let Some(Err(what)) = self.rules.spend_unit.as_deref().map(check_unit) {
+            return invalid(format!("`rules.spend_unit`: {what}"));
         }
         let mut keys = HashSet::new();
         for (position, step) in self.steps.iter().enumerate() {

@@ -79,9 +79,12 @@ pub struct PlanRules {
     pub concurrency_max: Option<u32>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub runs_per_min_max: Option<u32>,
-    /// What model calls of one run may cost, in millionths of the currency unit.
+    /// What the attempts of one run may cost, in millionths of `spend_unit`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spend_max_micros: Option<u64>,
+    /// The unit of that and of every cost that is reported, such as `USD`. A report in another one is refused.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spend_unit: Option<String>,
 }
 
 impl PlanRules {

@@ -286,6 +286,12 @@ impl Approval {
         }
     }
 
+    /// Whether people who started or directed the run may decide all the same. `tenant_allows` is the setting of the tenant;
+    /// in production, where two people are asked, and where the policy forbids it, it does not count.
+    pub fn allows_self(&self, plan: &Plan, tenant_allows: bool) -> bool {
+        tenant_allows && !plan.rules.is_prod() && !self.forbids_self && self.quorum <= 1
+    }
+
     /// The approval after this vote, with its new state. One person has one vote, and so have two of whom one has
     /// delegated to the other.
     pub fn vote(&self, voter: &Voter, vote: Vote) -> Result<Self, Rejection> {

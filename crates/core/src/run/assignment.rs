@@ -154,6 +154,11 @@ impl Run {
         self.notes.assignment.as_ref()?.acked().map(|with| with.session)
     }
 
+    /// The session that was asked to take the run, and has not answered.
+    pub fn offered_session(&self) -> Option<SessionId> {
+        self.notes.assignment.as_ref()?.offered().map(|with| with.session)
+    }
+
     /// Whether the step that it stands at can be had, and is for a worker that has still to be found.
     pub fn seeks_worker(&self) -> bool {
         let is_for_one = self.spec(self.position).rules.workdir.is_some();

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 use utoipa::ToSchema;
 
-use crate::ids::{ApprovalId, OutboxId, ReceiptId, RunId, SessionId, SignalId, TenantId};
+use crate::ids::{ApprovalId, KeyId, OutboxId, ReceiptId, RunId, SessionId, SignalId, TenantId};
 use crate::json::{Hash, Json};
 use crate::plan::StepSpec;
 use crate::plan::retry::StepError;
@@ -156,6 +156,23 @@ pub struct Done {
     pub why: Option<String>,
 }
 
+/// The field of a context's metadata that has the name of a key.
+const KEY_NAME: &str = "key_name";
+
+/// The name of the key that the metadata of a [`Context`] tell of.
+pub fn key_name(metadata: &Json) -> Option<String> {
+    let noted: serde_json::Map<String, serde_json::Value> = metadata.decode().ok()?;
+    noted.get(KEY_NAME).and_then(serde_json::Value::as_str).map(str::to_owned)
+}
+
+/// A key, for people to read. No person's name has a blank in it, so that none can be taken for one.
+pub fn key_in_words(name: &str, owner: Option<&str>) -> String {
+    match owner {
+        Some(owner) => format!("key {name} of {owner}"),
+        None => format!("key {name}"),
+    }
+}
+
 /// Who caused a change.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Context {
@@ -177,6 +194,26 @@ impl Context {
     /// By no person in particular.
     pub const fn by(initiator: Initiator) -> Self {
         Self { initiator, person: None, metadata: None, makers: Vec::new() }
+    }
+
+    /// With the API key that it was done with, beside what was noted before: its id and its name, nothing that opens
+    /// anything.
+    #[must_use]
+    pub fn with_key(self, id: KeyId, name: &str) -> Self {
+        self.telling("key", &id.to_string()).telling(KEY_NAME, name)
+    }
+
+    /// The name of the key that it was done with.
+    pub fn key_name(&self) -> Option<String> {
+        key_name(self.metadata.as_ref()?)
+    }
+
+    /// Who did it, for people to read: the person, or `key deploy-bot`, with the key's owner where it has one.
+    pub fn who(&self) -> Option<String> {
+        match (self.key_name(), &self.person) {
+            (Some(key), person) => Some(key_in_words(&key, person.as_deref())),
+            (None, person) => person.clone(),
+        }
     }
 
     /// With one more field in its metadata.

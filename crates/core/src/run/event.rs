@@ -67,6 +67,9 @@ pub enum Event {
         session: SessionId,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         task_type: Option<TaskType>,
+        /// The policy bundle that allows the step in every run of the workflow version, so that no decision is recorded here.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        bundle: Option<HashHex>,
     },
     #[serde(rename = "execution.step.completed")]
     StepCompleted {
@@ -139,12 +142,29 @@ pub enum Event {
     #[serde(rename = "approval.resolved")]
     ApprovalResolved { step: u32, approval: ApprovalId, status: ApprovalState },
     #[serde(rename = "receipt.recorded")]
-    ReceiptRecorded { step: u32, attempt: u32, receipt: ReceiptId, state: ReceiptState },
+    ReceiptRecorded {
+        step: u32,
+        attempt: u32,
+        receipt: ReceiptId,
+        state: ReceiptState,
+        /// Of an intent: the policy bundle that allows the effect.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        bundle: Option<HashHex>,
+    },
     /// Another run of the tenant has had the effect within the step's window, so that it was not performed again.
     #[serde(rename = "receipt.deduplicated")]
     EffectDeduplicated { step: u32, attempt: u32, receipt: ReceiptId, run: RunId },
     #[serde(rename = "policy.decided")]
-    PolicyDecided { step: u32, decision: DecisionId, verdict: String, tier: String, bundle: HashHex },
+    PolicyDecided {
+        step: u32,
+        decision: DecisionId,
+        verdict: String,
+        tier: String,
+        bundle: HashHex,
+        /// The worker that came to take the step, where the decision denies it to this worker alone.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        worker: Option<String>,
+    },
 }
 
 impl Event {

@@ -13,6 +13,8 @@ pub mod no_retry;
 pub mod origin;
 pub mod project;
 pub mod receipt;
+pub mod refused_worker;
+pub mod skipped_worker;
 pub mod told;
 pub mod undoing;
 pub mod why;
@@ -32,7 +34,9 @@ use crate::plan::retry::StepError;
 use crate::plan::{Plan, RollbackCondition, StepSpec, Work};
 use crate::run::approval::{Approval, Met};
 use crate::run::assignment::RunAssignment;
+use crate::run::change::key_in_words;
 use crate::run::metrics::{ApprovalTally, RunMetrics};
+use crate::run::refused_worker::StepRefusals;
 use crate::state::{Control, Detail, EffectClass, Reason, RunState, StepState, TaskType};
 use crate::time::Timestamp;
 
@@ -62,6 +66,11 @@ pub struct Header {
 pub const UNDO_TRIGGER: &str = "rollback";
 
 impl Header {
+    /// Who started the run, for people to read; what did, where it was no person and no key.
+    pub fn starter(&self) -> String {
+        self.trigger.starter(self.started_by.as_deref()).unwrap_or_else(|| self.trigger.to_string())
+    }
+
     /// Whether the run was made to undo one that had ended: none of its own steps run, only what undoes them.
     pub fn is_undo(&self) -> bool {
         self.trigger.kind == UNDO_TRIGGER
@@ -134,6 +143,25 @@ pub struct Trigger {
     pub reference: Option<String>,
 }
 
+impl Trigger {
+    /// The kind of a run that a request over HTTP has started.
+    pub const API: &'static str = "api";
+
+    /// A request over HTTP, with the name of its key where it came with one.
+    pub fn api(key: Option<&str>) -> Self {
+        Self { kind: Self::API.to_owned(), reference: key.map(|key| key_in_words(key, None)) }
+    }
+
+    /// Who started the run, for people to read: a person, or `key deploy-bot` with the key's owner where it has one.
+    pub fn starter(&self, person: Option<&str>) -> Option<String> {
+        let key = self.reference.as_deref().filter(|_| self.kind == Self::API).and_then(|key| key.strip_prefix("key "));
+        match key {
+            Some(key) => Some(key_in_words(key, person)),
+            None => person.map(str::to_owned),
+        }
+    }
+}
+
 impl fmt::Display for Trigger {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.reference {
@@ -191,12 +219,18 @@ pub struct Notes {
     /// it may begin by itself.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub restored: bool,
-    /// Effects that were not reads, counted against `writes_max`.
+    /// Effects that were not reads, and steps that change something without naming an effect, counted against `writes_max`.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub writes: u32,
+    /// The last step that was counted when a worker took it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub claim_write: Option<ClaimWrite>,
     /// What its attempts have cost, counted against the workflow's `limits.spend`: in millionths.
     #[serde(default, skip_serializing_if = "is_none_spent")]
     pub spent_micros: u64,
+    /// The unit of that, where the workflow names one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spent_unit: Option<String>,
     /// Tokens that its attempts have reported.
     #[serde(default, skip_serializing_if = "Tokens::is_none")]
     pub tokens: Tokens,
@@ -221,6 +255,9 @@ pub struct Notes {
     /// Its worker, where its commands share a directory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub assignment: Option<Box<RunAssignment>>,
+    /// Workers that the policy has kept from a step.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refused_workers: Option<Box<StepRefusals>>,
     /// The run in numbers, once it has ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metrics: Option<Box<RunMetrics>>,
@@ -260,6 +297,23 @@ pub struct StepIteration {
     pub iteration: u32,
 }
 
+/// A step that was counted as a write when a worker took it, in one of its iterations: once, however often it is tried. The first
+/// effect that it names is that write.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ClaimWrite {
+    pub step: u32,
+    pub iteration: u32,
+    /// It has named an effect since.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub named: bool,
+}
+
+impl ClaimWrite {
+    pub fn is_of(&self, step: u32, iteration: u32) -> bool {
+        (self.step, self.iteration) == (step, iteration)
+    }
+}
+
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes the field by reference")]
 const fn is_none_spent(value: &u64) -> bool {
     *value == 0
@@ -271,6 +325,12 @@ const fn is_zero(value: &u32) -> bool {
 }
 
 impl Notes {
+    /// The writes of the run besides the claim of this step, which an effect of the step takes the place of.
+    pub fn writes_besides(&self, step: u32, iteration: u32) -> u32 {
+        let is_claim = self.claim_write.is_some_and(|claim| claim.is_of(step, iteration) && !claim.named);
+        self.writes.saturating_sub(u32::from(is_claim))
+    }
+
     /// Whether a step has done nothing itself, though it may have succeeded: workers ask before each effect of a step that counts as the
     /// same in the whole tenant, and nothing of it has begun.
     pub(crate) fn has_left_it_to_others(&self, spec: &StepSpec, position: u32) -> bool {

@@ -36,6 +36,9 @@ impl StepSpec {
             ErrorClass::Invalid => "the request was wrong, and the same one would be wrong again",
             ErrorClass::Denied => "the policy has denied it",
             ErrorClass::Rejected => "people have rejected it",
+            _ if error.code == "WAIT_TIMEOUT" => {
+                "the signal did not come in time (`wait.timeout`), and a wait is not repeated by itself"
+            }
             ErrorClass::Terminal if error.code.ends_with("_DATA_ERROR") => {
                 "exit code 65 says that the same input would fail again"
             }
@@ -91,6 +94,8 @@ mod tests {
         }
         let data = StepError::new(ErrorClass::Terminal, "TASK_DATA_ERROR", "ended with exit code 65");
         assert!(why(&task, &data, 1).contains("exit code 65"));
+        let late = StepError::new(ErrorClass::Timeout, "WAIT_TIMEOUT", "no signal `go` for `INC-1` came in time");
+        assert!(why(&task, &late, 1).contains("the signal did not come in time"));
         let work = Work::Rollback { undoes: 0, by: Undo::Handler("undo".into()), with: None };
         let undo = StepSpec { effect: Some(EffectClass::Unsafe), ..StepSpec::new("rollback:a".to_owned(), work) };
         assert!(why(&undo, &timeout, 1).contains("its effect is `unsafe`"));

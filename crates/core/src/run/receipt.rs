@@ -49,4 +49,10 @@ impl Receipt {
     pub fn is_of_claim(&self) -> bool {
         self.key.strip_prefix(CLAIM_TEMPLATE).is_some_and(|rest| rest.starts_with('#'))
     }
+
+    /// Whether it is not known what became of an effect that must not be repeated. Of a run that has ended, which sends nothing
+    /// any more, that is true of every open intent.
+    pub fn is_doubtful(&self) -> bool {
+        self.effect == EffectClass::Unsafe && matches!(self.state, ReceiptState::Intent | ReceiptState::InDoubt)
+    }
 }

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
 use super::Run;
-use super::change::Context;
+use super::change::{Context, key_in_words};
 use super::event::Event;
 use crate::ids::RunId;
 use crate::json::Json;
@@ -45,8 +45,12 @@ pub struct EventView {
 pub struct EventContext {
     /// Who or what caused it.
     pub initiator: Initiator,
+    /// The person who did it, or owns the key that did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub person: Option<String>,
+    /// The name of the API key that did it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
     /// Why, as the person or program that caused it has said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
@@ -74,6 +78,16 @@ pub struct EventContext {
     pub traceparent: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tracestate: Option<String>,
+}
+
+impl EventContext {
+    /// Who did it, for people to read: the person, or `key deploy-bot`, with the key's owner where it has one.
+    pub fn who(&self) -> Option<String> {
+        match &self.key {
+            Some(key) => Some(key_in_words(key, self.person.as_deref())),
+            None => self.person.clone(),
+        }
+    }
 }
 
 /// An event as the journal has it.
@@ -152,6 +166,7 @@ impl EventFact {
             _ => String::new(),
         };
         payload.remove("step");
+        let key = context.key_name();
         let Context { initiator, person, metadata, .. } = context;
         let noted: Option<Map<String, Value>> = metadata.as_ref().and_then(|metadata| metadata.decode().ok());
         let of_run = matches!(kind.as_str(), "session.paused" | "session.canceled").then(|| payload.get("reason"));
@@ -169,6 +184,7 @@ impl EventFact {
             context: EventContext {
                 initiator,
                 person,
+                key,
                 reason,
                 // What says nothing beside the reason says nothing new.
                 metadata: metadata.filter(|_| noted.is_none_or(|noted| noted.keys().any(|name| name != "reason"))),
@@ -190,6 +206,7 @@ impl EventFact {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ids::KeyId;
 
     fn fact(event: &str, context: Context) -> EventFact {
         let run = RunId::from_bytes([1; 16]);
@@ -212,6 +229,22 @@ mod tests {
         });
         // The session here is none, so that the event is not known to this build: it has no step.
         assert_eq!(told, expected);
+    }
+
+    #[test]
+    fn a_key_is_told_by_its_name_and_its_owner() {
+        let key = KeyId::from_bytes([7; 16]);
+        let told = |by: &Context| {
+            let event = fact(r#"{"event":"session.resumed"}"#, by.clone()).told(&EventNames::default(), None);
+            assert_eq!(event.context.who(), by.who());
+            (event.context.key, event.context.person, by.who())
+        };
+        let text = |text: &str| Some(text.to_owned());
+        let of_nobody = Context::by(Initiator::Operator).with_key(key, "deploy-bot");
+        assert_eq!(told(&of_nobody), (text("deploy-bot"), None, text("key deploy-bot")));
+        let owned = Context::operator("ada").with_key(key, "deploy-bot");
+        assert_eq!(told(&owned), (text("deploy-bot"), text("ada"), text("key deploy-bot of ada")));
+        assert_eq!(told(&Context::operator("ada")), (None, text("ada"), text("ada")));
     }
 
     #[test]

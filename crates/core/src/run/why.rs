@@ -6,12 +6,16 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::ids::{ApprovalId, ReceiptId, RunId, SessionId};
+use crate::json::Hash;
 use crate::limits::{ASSIGNMENT_ATTEMPTS_MAX, ORPHANED_AFTER, SILENT_AFTER};
 use crate::plan::RollbackCondition;
 use crate::plan::retry::{StepError, TASK_UNKNOWN};
 use crate::rejection::RUN_ORPHANED;
-use crate::run::approval::Purpose;
+use crate::run::approval::{Purpose, Vote};
 use crate::run::assignment::{AssignmentFailure, RunAssignment};
+use crate::run::receipt::Receipt;
+use crate::run::refused_worker::RefusedWorker;
+use crate::run::skipped_worker::SkippedWorker;
 use crate::run::{Phase, Run};
 use crate::state::{ApprovalState, Control, Reason, RunState, StepState, names};
 use crate::tenant::caps::ReachedCap;
@@ -91,6 +95,9 @@ pub enum Cause {
         /// `worker_orchestration.enabled` is off for the tenant, so that only the server's own worker counts.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         only_embedded: bool,
+        /// Workers that came for the step and that the policy in force does not let have it.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        refused: Vec<RefusedWorker>,
     },
     /// The step is for one worker that has the run as a whole, and no worker has taken it yet.
     Assigning {
@@ -111,6 +118,8 @@ pub enum Cause {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         workers: Option<u32>,
     },
+    /// Workers are connected that could have the step by what they have, and are passed over.
+    PassedOver { workers: Vec<SkippedWorker> },
     /// The worker that had the run was lost while it ran a step, and with it the run's directory.
     WorkerLost { step: String },
     /// The worker that took the step last does not know its task; it is offered again.
@@ -137,16 +146,24 @@ pub enum Cause {
         approved_by: Vec<String>,
         /// Groups of which an approver must be a member; every person with the role may approve, if empty.
         approvers: Vec<String>,
-        /// People who may not vote here.
+        /// People who started or directed the run, and may not vote here.
         excluded: Vec<String>,
+        /// They may vote all the same: the tenant lets people approve their own runs.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        self_approval: bool,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         message: Option<String>,
         expires_at: Timestamp,
     },
     /// An approval was refused or has expired, and the workflow asks for a directive.
     Denied { approval: ApprovalId, state: ApprovalState },
-    /// It is not known whether an effect took place.
-    Doubt { receipt: ReceiptId },
+    /// It is not known whether an effect took place. A run that has ended may have left one behind.
+    Doubt {
+        receipt: ReceiptId,
+        /// The key of the step that had it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        step: Option<String>,
+    },
     /// An operator, or a rule of the workflow, has stopped it.
     Paused {
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -188,7 +205,41 @@ pub enum Cause {
         at: Timestamp,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<Reason>,
+        /// What people have decided about it, the oldest first.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        approvals: Vec<DecidedApproval>,
     },
+}
+
+/// An approval of a run that has ended: what became of it, and by whom.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct DecidedApproval {
+    pub approval: ApprovalId,
+    /// The key of the step that waited for it.
+    pub step: String,
+    /// `approved`, `rejected` or `expired`.
+    pub state: ApprovalState,
+    /// Why people were asked: the rules of the policy with what they say, or the message of the workflow's gate.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asked: Option<String>,
+    /// The people who said yes; `bo for cy` where one used the right of another.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub approved_by: Vec<String>,
+    /// The people who said no.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rejected_by: Vec<String>,
+}
+
+impl DecidedApproval {
+    /// The people of these votes who said yes, and those who said no.
+    pub fn people(votes: &[Vote]) -> (Vec<String>, Vec<String>) {
+        let (yes, no): (Vec<&Vote>, Vec<&Vote>) = votes.iter().partition(|vote| vote.approve);
+        let name = |vote: &Vote| match &vote.on_behalf_of {
+            Some(other) => format!("{} for {other}", vote.person),
+            None => vote.person.clone(),
+        };
+        (yes.into_iter().map(name).collect(), no.into_iter().map(name).collect())
+    }
 }
 
 names!(
@@ -244,6 +295,16 @@ pub struct Surroundings<'a> {
     pub worker: Option<(&'a str, Timestamp)>,
     /// What is known of the worker that has the step; `None` where it was not looked up.
     pub heartbeat: Option<Heartbeat>,
+    /// The tenant lets people approve what they started.
+    pub self_approval: bool,
+    /// The policy bundle in force; `None` where it was not looked up.
+    pub bundle: Option<Hash>,
+    /// What people have decided about a run that has ended.
+    pub decided: &'a [DecidedApproval],
+    /// Effects that a run which has ended left in doubt.
+    pub left_in_doubt: &'a [Receipt],
+    /// Connected workers that are passed over for the current step.
+    pub skipped: &'a [SkippedWorker],
 }
 
 /// When the worker that has a step was last heard of.
@@ -301,7 +362,7 @@ names!(
 pub fn why(run: &Run, now: Timestamp, around: Surroundings<'_>) -> Explanation {
     let mut because = Vec::new();
     if let Some(at) = run.finished_at {
-        because.push(Cause::Ended { at, reason: run.reason });
+        because.push(Cause::Ended { at, reason: run.reason, approvals: around.decided.to_vec() });
     }
     because.extend(control(run));
     if run.is_queued()
@@ -311,8 +372,15 @@ pub fn why(run: &Run, now: Timestamp, around: Surroundings<'_>) -> Explanation {
         let (held_by, holder_state) = holder.unzip();
         because.push(Cause::Queued { subject, held_by, holder_state });
     }
+    if run.state.is_terminal() {
+        because.extend(around.left_in_doubt.iter().map(|receipt| doubt(run, receipt.position, receipt.id)));
+    }
     let current = standing(run, now, around);
+    let seeks_worker = matches!(current, Some(Cause::Unclaimed { .. } | Cause::Assigning { .. }));
     because.extend(current);
+    if seeks_worker && !around.skipped.is_empty() {
+        because.push(Cause::PassedOver { workers: around.skipped.to_vec() });
+    }
     because.extend(unassigned(run));
     if let Some(failed) = failed_step(run)
         && !because.iter().any(|cause| matches!(cause, Cause::StepFailed { .. }))
@@ -415,6 +483,7 @@ fn standing(run: &Run, now: Timestamp, around: Surroundings<'_>) -> Option<Cause
                 since: *eligible_at,
                 workers,
                 only_embedded,
+                refused: refused(run, around.bundle),
             }),
         },
         Phase::WaitingSignal(wait) => match (&wait.signal, wait.deadline_at) {
@@ -434,13 +503,26 @@ fn standing(run: &Run, now: Timestamp, around: Surroundings<'_>) -> Option<Cause
             approved_by: approval.approved_by().into_iter().map(str::to_owned).collect(),
             approvers: approval.approvers.clone(),
             excluded: approval.excluded.clone(),
+            self_approval: !approval.excluded.is_empty() && approval.allows_self(&run.plan, around.self_approval),
             message: approval.message.clone(),
             expires_at: approval.expires_at,
         }),
         Phase::WaitingApproval(approval) => Some(Cause::Denied { approval: approval.id, state: approval.state }),
-        Phase::InDoubt { receipt, .. } => Some(Cause::Doubt { receipt: *receipt }),
+        Phase::InDoubt { receipt, .. } => Some(doubt(run, run.position, *receipt)),
         _ => None,
     }
+}
+
+/// That it is not known what became of an effect of a step.
+fn doubt(run: &Run, position: u32, receipt: ReceiptId) -> Cause {
+    let is_known = (position as usize) < run.steps.len();
+    Cause::Doubt { receipt, step: is_known.then(|| run.spec(position).key.clone()) }
+}
+
+/// The workers that the policy does not let have the step. What rules said that are no longer in force keeps no worker from it.
+fn refused(run: &Run, in_force: Option<Hash>) -> Vec<RefusedWorker> {
+    let counts = |refused: &&RefusedWorker| in_force.is_none_or(|bundle| refused.bundle.0 == bundle);
+    run.refused_workers().iter().filter(counts).cloned().collect()
 }
 
 /// Who was asked, and why each could not.
@@ -476,12 +558,16 @@ fn failed_step(run: &Run) -> Option<Cause> {
 }
 
 fn remedies(run: &Run, because: &[Cause], around: Surroundings<'_>) -> Vec<Remedy> {
+    let has = |wanted: fn(&Cause) -> bool| because.iter().any(wanted);
     match run.state {
+        // No run is made from it before that is settled.
+        state if state.is_terminal() && has(|cause| matches!(cause, Cause::Doubt { .. })) => {
+            return vec![Remedy::Resolve];
+        }
         RunState::Succeeded => return vec![],
         RunState::Failed | RunState::Canceled => return vec![Remedy::Retry, Remedy::Restart],
         _ => {}
     }
-    let has = |wanted: fn(&Cause) -> bool| because.iter().any(wanted);
     if run.control == Control::Canceling {
         return vec![Remedy::Wait];
     }

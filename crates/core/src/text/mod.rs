@@ -1,5 +1,6 @@
 //! Text for people: what was meant, and what is safe to show.
 
 pub mod article;
+pub mod json_words;
 pub mod nearest;
 pub mod visible;

@@ -1,14 +1,16 @@
 //! What passes between the engine and a worker, wherever the worker runs: an [`Assignment`] out, a [`Report`] back.
 //! Every message names the run, the step and the attempt; the attempt fences, and repeating a message is harmless.
 
+mod bounds;
 pub mod credential;
 pub mod destination;
+pub mod fault;
 pub mod notice;
 pub mod offer;
 pub mod output;
 pub mod terms;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -211,6 +213,13 @@ pub struct WorkerHello {
     /// it is given counts as an effect from the claim on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub capabilities: Option<Vec<String>>,
+    /// The environments whose runs it takes: `prod`, `staging`, `dev`, and `none` for runs without a profile. Where omitted, those
+    /// of its certificate, or all of them if it has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub environments: Option<BTreeSet<String>>,
+    /// What people tell it apart by, as in `rack: a`. They are shown; no step asks for them.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub labels: BTreeMap<String, String>,
 }
 
 /// What a worker can do, as it said when it registered.

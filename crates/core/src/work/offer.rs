@@ -45,6 +45,9 @@ pub struct OfferedCommand {
     /// The key of the step.
     pub step: String,
     pub argv: Vec<String>,
+    /// Names of the variables that the workflow sets for it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub variables: Vec<String>,
 }
 
 /// A worker's answer to a [`RunOffer`]. A repeat is harmless.
@@ -64,7 +67,13 @@ pub enum OfferVerdict {
     /// Every check has passed: the worker takes the run, and has made its directory.
     Acked,
     /// A check has failed: another worker is asked.
-    Refused { check: PreflightCheck, why: String },
+    Refused {
+        check: PreflightCheck,
+        why: String,
+        /// The fault is the worker's or its host's, and no other worker need fail alike: it counts as `errored`.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        own_fault: bool,
+    },
 }
 
 impl RunOffer {
@@ -75,20 +84,24 @@ impl RunOffer {
         let mut credentials: Vec<String> = Vec::new();
         let mut commands = Vec::new();
         for spec in &run.plan.steps {
-            let argv = match &spec.work {
-                Work::Command { argv, .. } => Some(argv),
+            let offered = |argv: &[String], variables: Vec<String>| OfferedCommand {
+                step: spec.key.clone(),
+                argv: argv.to_vec(),
+                variables,
+            };
+            let command = match &spec.work {
+                Work::Command { argv, env } => Some(offered(argv, env.keys().cloned().collect())),
                 _ => None,
             };
             let undo = match spec.rollback.as_ref().map(|rollback| &rollback.by) {
-                Some(Undo::Argv(argv)) => Some(argv),
+                Some(Undo::Argv(argv)) => Some(offered(argv, Vec::new())),
                 _ => None,
             };
-            if argv.is_some() || undo.is_some() {
+            if command.is_some() || undo.is_some() {
                 credentials.extend(spec.rules.credentials.iter().cloned());
             }
-            let is_known = |argv: &&Vec<String>| !argv.iter().any(|text| is_template(text));
-            let known = argv.into_iter().chain(undo).filter(is_known);
-            commands.extend(known.map(|argv| OfferedCommand { step: spec.key.clone(), argv: argv.clone() }));
+            let is_known = |command: &OfferedCommand| !command.argv.iter().any(|text| is_template(text));
+            commands.extend(command.into_iter().chain(undo).filter(is_known));
         }
         credentials.sort_unstable();
         credentials.dedup();

@@ -51,6 +51,19 @@ impl WorkerTerms {
         Ok(())
     }
 
+    /// The bounds of a worker that names the environments whose runs it takes. It can narrow those of its certificate and never
+    /// widen them; without a certificate it narrows all of them.
+    pub fn narrowed(certified: Option<Self>, named: Option<BTreeSet<String>>) -> Option<Self> {
+        let Some(named) = named else { return certified };
+        Some(match certified {
+            Some(terms) => {
+                let environments = named.into_iter().filter(|name| terms.allows_environment(name)).collect();
+                Self { environments, ..terms }
+            }
+            None => Self { environments: named, segments: BTreeSet::new(), profiles: [ANY.to_owned()].into() },
+        })
+    }
+
     /// Whether it takes runs of this environment.
     pub fn allows_environment(&self, environment: &str) -> bool {
         self.environments.contains(ANY) || self.environments.contains(environment)
@@ -78,6 +91,23 @@ mod tests {
         assert!(terms.allows_profile("dev-flex") && !terms.allows_profile("prod-critical"));
         let any = WorkerTerms { environments: set(&[ANY]), ..WorkerTerms::default() };
         assert!(any.allows_environment("none") && any.allows_environment("prod") && !any.allows_profile("dev-flex"));
+    }
+
+    #[test]
+    fn a_worker_narrows_its_environments_and_never_widens_them() {
+        let certified = |names: &[&str]| Some(WorkerTerms { environments: set(names), ..WorkerTerms::default() });
+        let narrowed = |certified, named: &[&str]| WorkerTerms::narrowed(certified, Some(set(named))).unwrap();
+        assert_eq!(narrowed(certified(&["dev", "staging"]), &["dev"]).environments, set(&["dev"]));
+        assert_eq!(narrowed(certified(&[ANY]), &["dev"]).environments, set(&["dev"]));
+        for named in ["prod", ANY] {
+            let terms = narrowed(certified(&["dev"]), &[named]);
+            assert!(!terms.allows_environment("prod") && !terms.allows_environment("dev"), "{named}");
+        }
+        let unbound = narrowed(None, &["dev"]);
+        assert!(unbound.allows_environment("dev") && !unbound.allows_environment("prod"));
+        assert!(!unbound.allows_environment("none") && unbound.allows_profile("dev-flex"));
+        assert_eq!(WorkerTerms::narrowed(None, None), None);
+        assert_eq!(WorkerTerms::narrowed(certified(&["dev"]), None), certified(&["dev"]));
     }
 
     #[test]

@@ -74,6 +74,18 @@ pub(super) fn lease(body: &[u8]) -> Result<Option<Lease>, Cause> {
     Ok(envelope(body)?.lease())
 }
 
+/// Whether the path that was asked about may be read.
+pub(super) fn may_read(body: &[u8]) -> Result<bool, Cause> {
+    #[derive(Deserialize)]
+    struct Capabilities {
+        #[serde(default)]
+        capabilities: Vec<String>,
+    }
+    let data = envelope(body)?.data.ok_or_else(|| lacks("data"))?;
+    let told: Capabilities = serde_json::from_str(data.get()).map_err(unreadable)?;
+    Ok(told.capabilities.iter().any(|capability| capability == "read" || capability == "root"))
+}
+
 /// One field of the data, such as an unwrapped secret id.
 pub(super) fn field(body: &[u8], name: &str) -> Result<SecretBuf, Cause> {
     let data = envelope(body)?.data.ok_or_else(|| lacks("data"))?;

@@ -12,7 +12,7 @@ use interlock_core::ids::TenantId;
 use interlock_core::time::Timestamp;
 use interlock_credentials::vault::{Login, Vault, VaultOptions, VaultSecret};
 use interlock_credentials::{
-    Clock, Credentials, CredentialsOptions, EntryKind, LeaseJournal, SecretProvider, StepCredentials, StepScope,
+    Clock, Credentials, CredentialsOptions, EntryKind, LeaseJournal, SecretProvider, StepCredentials, StepScope, limits,
 };
 use interlock_outbound::{Outbound, OutboundOptions};
 use uuid::Uuid;
@@ -68,8 +68,12 @@ pub fn secret(path: &str, kind: EntryKind, field: &str) -> VaultSecret {
     VaultSecret { path: path.to_owned(), kind, field: field.to_owned() }
 }
 
-/// A client of the simulator, with a second of patience.
+/// A client of the simulator, which waits for an answer as long as a client may.
 pub fn vault(simulator: &Simulator, login: Login) -> Vault {
+    vault_with_timeout(simulator, login, limits::CALL_TIMEOUT_MAX)
+}
+
+fn vault_with_timeout(simulator: &Simulator, login: Login, timeout: Duration) -> Vault {
     let open = vec!["127.0.0.1/32".parse().unwrap()];
     Vault::new(VaultOptions {
         name: "corp".to_owned(),
@@ -84,7 +88,7 @@ pub fn vault(simulator: &Simulator, login: Login) -> Vault {
             ("DB_USER".to_owned(), secret(DATABASE, EntryKind::Leased, "username")),
             ("DB_PASSWORD".to_owned(), secret(DATABASE, EntryKind::Leased, "password")),
         ]),
-        timeout: Duration::from_secs(1),
+        timeout,
         outbound: Outbound::new(OutboundOptions { open, ..OutboundOptions::default() }).unwrap(),
     })
 }
@@ -107,12 +111,17 @@ pub fn step(credentials: &Credentials) -> StepCredentials {
 
 /// A Vault with a secret, and a worker that may read it.
 pub async fn vault_and_worker() -> (Simulator, Credentials, Folder) {
+    vault_and_worker_with_timeout(limits::CALL_TIMEOUT_MAX).await
+}
+
+/// The same, and the worker waits for the Vault's answers for this long.
+pub async fn vault_and_worker_with_timeout(timeout: Duration) -> (Simulator, Credentials, Folder) {
     let simulator = Simulator::start().await;
     simulator
         .world()
         .kv
         .insert("secret/data/app".to_owned(), serde_json::json!({ "token": "kv-s3cr3t", "port": 5432 }));
     let folder = Folder::new();
-    let credentials = worker(vault(&simulator, app_role(&folder)), &folder.journals());
+    let credentials = worker(vault_with_timeout(&simulator, app_role(&folder), timeout), &folder.journals());
     (simulator, credentials, folder)
 }

@@ -106,7 +106,7 @@ async fn renewed_twice(running: &StepCredentials, simulator: &crate::simulator::
             () = looking => {}
         }
     };
-    tokio::time::timeout(Duration::from_secs(10), both).await.unwrap();
+    tokio::time::timeout(Duration::from_mins(1), both).await.unwrap();
 }
 
 #[tokio::test]
@@ -193,7 +193,7 @@ async fn a_dropped_step_has_its_leases_revoked_in_the_background() {
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
     };
-    tokio::time::timeout(Duration::from_secs(10), revoked).await.unwrap();
+    tokio::time::timeout(Duration::from_mins(1), revoked).await.unwrap();
     stop.cancel();
     sweeping.await.unwrap();
 }

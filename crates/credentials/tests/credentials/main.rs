@@ -1,5 +1,6 @@
 //! Credentials against a simulated Vault, files and folders.
 
+mod check;
 mod contract;
 mod faults;
 mod harness;

@@ -169,6 +169,12 @@ impl World {
             return refused(403, "permission denied");
         }
         match path {
+            "sys/capabilities-self" => {
+                let asked = body["paths"][0].as_str().unwrap_or_default();
+                let is_denied = self.denied.iter().any(|denied| asked.starts_with(denied.as_str()));
+                let told = if is_denied { "deny" } else { "read" };
+                Ok(json!({ "data": { "capabilities": [told], asked: [told] } }))
+            }
             "auth/token/lookup-self" => Ok(json!({ "data": { "ttl": self.token_seconds } })),
             "auth/token/renew-self" => {
                 self.token_renewals += 1;

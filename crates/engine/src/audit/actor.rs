@@ -2,6 +2,7 @@
 
 use interlock_core::ids::TenantId;
 use interlock_core::json::Json;
+use interlock_core::run::change::key_in_words;
 use interlock_store::{AttachedWrites, Done, FinishIdempotency, Write};
 use serde_json::Value;
 
@@ -14,34 +15,60 @@ use crate::error::EngineError;
 pub struct Actor {
     initiator: &'static str,
     name: Option<String>,
+    /// The name of the key, and whether the name above is its owner's.
+    key: Option<ActingKey>,
 }
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct ActingKey {
+    name: String,
+    owned: bool,
+}
+
+/// The field of an entry's details that names the key.
+const BY_KEY: &str = "by_key";
 
 impl Actor {
     /// A person, or the client that a key belongs to.
     pub fn user(name: impl Into<String>) -> Self {
-        Self { initiator: "user", name: Some(name.into()) }
+        Self { initiator: "user", name: Some(name.into()), key: None }
     }
 
     /// A user without a known name.
     pub fn unnamed() -> Self {
-        Self { initiator: "user", name: None }
+        Self { initiator: "user", name: None, key: None }
     }
 
     /// The server itself.
     pub fn system() -> Self {
-        Self { initiator: "system", name: None }
+        Self { initiator: "system", name: None, key: None }
     }
 
+    /// The same by a key: the log names it as people know it. An owner stays the actor, so that all that was done in their
+    /// name is found under it.
+    #[must_use]
+    pub fn with_key(self, key: &str, owner: Option<&str>) -> Self {
+        Self { key: Some(ActingKey { name: key.to_owned(), owned: owner.is_some() }), ..self }
+    }
+
+    /// What rows keep of the actor.
     pub fn name(&self) -> Option<&str> {
         self.name.as_deref()
     }
 
     /// What the log tells of something that the actor has done. The details must hold no secret.
     pub fn did(&self, kind: &'static str, subject: impl ToString, details: &Value) -> AuditEvent {
+        let mut details = details.clone();
+        if let (Some(key), Some(fields)) = (&self.key, details.as_object_mut()) {
+            fields.insert(BY_KEY.to_owned(), key.name.clone().into());
+        }
         AuditEvent {
             kind,
             initiator: self.initiator,
-            actor: self.name.clone(),
+            actor: match &self.key {
+                Some(key) if !key.owned => Some(key_in_words(&key.name, None)),
+                _ => self.name.clone(),
+            },
             subject: Some(subject.to_string()),
             details: Json::trusted(details.to_string()),
         }

@@ -79,7 +79,7 @@ pub(super) fn of_row(row: &JournalRow, events: RowEvents, salts: EntrySalts, pin
         Some((id, HashHex(hash)))
     };
     Body {
-        actor: row.person.as_deref().map(|name| HashHex(commitments.actor(name))),
+        actor: facts::actor(row).map(|name| HashHex(commitments.actor(&name))),
         at: row.at,
         details: Some(HashHex(commitments.details(&facts::row_details(row)))),
         initiator: row.initiator.clone(),

@@ -4,11 +4,13 @@ use std::collections::BTreeMap;
 
 use interlock_core::ids::{ApprovalId, ReceiptId, RunId};
 use interlock_core::json::{Hash, HashHex};
+use interlock_core::run::change::{key_in_words, key_name};
 use interlock_core::run::receipt::Receipt;
 use interlock_evidence::bundle::{ApprovalFacts, DecisionFacts, ReceiptFacts, RunFacts, StepFacts, pinned_text};
 use interlock_evidence::costs::CostFacts;
 use interlock_evidence::credentials::CredentialFacts;
 use interlock_evidence::details::{DoneStep, PayloadFacts, RowDetails};
+use interlock_evidence::leave::LeaveFacts;
 use interlock_store::{ApprovalRow, DecisionRow, JournalRow, ReadError, ReceiptRow, RunSummary, StepRow, TenantStore};
 
 /// Decisions of one run that are read at most. A verifier of the run's evidence finds that those beyond are missing.
@@ -66,9 +68,16 @@ pub(super) fn receipts(rows: &[ReceiptRow]) -> Vec<ReceiptFacts> {
 
 /// What the rows of a run's journal say that it has cost.
 pub(super) fn costs(rows: &[JournalRow]) -> Vec<CostFacts> {
-    let events: Vec<serde_json::Value> =
-        rows.iter().flat_map(|row| row.events.decode::<Vec<serde_json::Value>>().unwrap_or_default()).collect();
-    interlock_evidence::costs::costs(events.iter())
+    interlock_evidence::costs::costs(events(rows).iter())
+}
+
+/// Under which rules its steps and effects were let happen, as the rows of its journal say.
+pub(super) fn leave(rows: &[JournalRow]) -> Vec<LeaveFacts> {
+    interlock_evidence::leave::leave(events(rows).iter())
+}
+
+fn events(rows: &[JournalRow]) -> Vec<serde_json::Value> {
+    rows.iter().flat_map(|row| row.events.decode::<Vec<serde_json::Value>>().unwrap_or_default()).collect()
 }
 
 /// The credentials that the steps of a run were given, as the rows of its journal say.
@@ -153,6 +162,12 @@ pub(super) fn run(run: &RunSummary, plan: Option<Hash>) -> RunFacts {
         output: run.output.as_ref().map(PayloadFacts::of),
         error: run.error.as_ref().and_then(|error| error.to_value().ok()),
     }
+}
+
+/// Who caused what a row of the journal tells: a person, or the key that no person owns by its name.
+pub(super) fn actor(row: &JournalRow) -> Option<String> {
+    let key = || row.context_meta.as_ref().and_then(key_name).map(|name| key_in_words(&name, None));
+    row.person.clone().or_else(key)
 }
 
 /// The text whose salted hash stands for a row of the journal.

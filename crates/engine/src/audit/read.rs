@@ -133,7 +133,7 @@ pub(super) async fn opened(
         let body = &entry.body;
         let row = body.run.zip(body.seq).and_then(|(run, (_, seq))| rows.get(&(run, seq)));
         let (actor, details) = match row {
-            Some(row) => (row.person.clone(), body.details.map(|_| facts::row_details(row))),
+            Some(row) => (facts::actor(row), body.details.map(|_| facts::row_details(row))),
             None => kept.remove(&entry.index).unwrap_or_default(),
         };
         let shown = EntryOpening { actor: actor.filter(|_| body.actor.is_some()), details, salt: salts.commitments };

@@ -38,7 +38,8 @@ impl Workers {
         if info.tenant.is_some_and(|only| only != tenant) {
             return Err(Rejection::UnknownRun { run }.into());
         }
-        self.0
+        let answered = self
+            .0
             .execute(
                 tenant,
                 run,
@@ -52,13 +53,26 @@ impl Workers {
                         OfferVerdict::Acked if !info.takes_work() => {
                             Command::AssignmentLost { session, why: "its worker takes no more work".to_owned() }
                         }
+                        OfferVerdict::Acked if info.is_in_maintenance() => {
+                            Command::AssignmentLost { session, why: "its worker is in maintenance".to_owned() }
+                        }
                         OfferVerdict::Acked => Command::AckRun { session, number },
-                        OfferVerdict::Refused { check, why } => Command::RefuseRun { session, number, check, why },
+                        OfferVerdict::Refused { check, why, .. } => Command::RefuseRun { session, number, check, why },
                     }))
                 },
                 |_, _| (),
             )
-            .await
+            .await;
+        if answered.is_ok() {
+            match &answer {
+                OfferVerdict::Refused { check, why, own_fault: true } => {
+                    self.failed_check(session, run, *check, why).await;
+                }
+                OfferVerdict::Acked if info.takes_work() && !info.is_in_maintenance() => self.went_well(session).await,
+                OfferVerdict::Acked | OfferVerdict::Refused { .. } => {}
+            }
+        }
+        answered
     }
 
     /// Of the runs whose directories a worker keeps, those that are not its own any more.
@@ -99,8 +113,8 @@ impl Runs {
 }
 
 impl Engine {
-    /// The session that was offered a run, or had it, is over.
-    pub(crate) async fn lose_assignment(&self, row: &LiveAssignment, why: &str) -> Result<(), EngineError> {
+    /// The session that was offered a run, or had it, is over. Answers whether the run was still its own.
+    pub(crate) async fn lose_assignment(&self, row: &LiveAssignment, why: &str) -> Result<bool, EngineError> {
         let LiveAssignment { tenant, run, session, .. } = *row;
         let lost = self
             .execute(
@@ -108,12 +122,12 @@ impl Engine {
                 run,
                 Context::TIMEOUT,
                 |_| Ok(ControlFlow::Continue(Command::AssignmentLost { session, why: why.to_owned() })),
-                |_, _| (),
+                |_, _| true,
             )
             .await;
         match lost {
             // It has ended, or gone on, by itself; a step that is still running is for the reaper of claims.
-            Err(EngineError::Rejected(_)) => Ok(()),
+            Err(EngineError::Rejected(_)) => Ok(false),
             other => other,
         }
     }
@@ -129,11 +143,11 @@ impl Engine {
         let spec = run.spec(run.position);
         let mut count = 0;
         for row in self.0.store.sessions().await? {
-            let is_there = row.state == WorkerState::Online
+            let is_there = matches!(row.state, WorkerState::Online | WorkerState::Errored)
                 && row.lease_expires_at > now
                 && Heartbeat::At(row.heartbeat_at).silent_since(now).is_none()
                 && (elsewhere || row.tenant.is_none());
-            let info = SessionInfo::of(row, now);
+            let info = SessionInfo::of(row, now, self.0.options.fault_pause);
             count += u32::from(is_there && info.serves(run.tenant, &spec.queue) && info.can_take(run));
         }
         Ok(count)

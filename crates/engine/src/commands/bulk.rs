@@ -43,7 +43,8 @@ pub struct MatchingRuns {
 }
 
 impl Runs {
-    /// Which runs a job with this filter would act on. A run that another one continues is not retried.
+    /// Which runs a job with this filter would act on. A run that another one continues is not retried, and one that has
+    /// ended is not canceled.
     pub async fn matching(
         &self,
         tenant: TenantId,
@@ -60,7 +61,11 @@ impl Runs {
             let mut rows = self.0.0.store.list_runs(tenant, filter, Page { limit: PAGE, after }).await?;
             let full = rows.len() == PAGE;
             after = rows.last().map(|row| row.run);
-            rows.retain(|row| action != Some(BulkAction::Retry) || row.continued_by.is_none());
+            rows.retain(|row| match action {
+                Some(BulkAction::Retry) => row.continued_by.is_none(),
+                Some(BulkAction::Cancel) => !row.state.is_terminal(),
+                Some(BulkAction::Resume) | None => true,
+            });
             found.runs.extend(rows.iter().map(|row| row.run));
             if found.runs.len() > BULK_RUNS_MAX {
                 let what =
@@ -83,13 +88,15 @@ impl Runs {
             return Err(EngineError::BulkCount { expected: request.expected_count, found });
         }
         let now = self.0.now();
+        // What a key without an owner asks for is told under the key's name.
+        let person = request.by.person.clone().or_else(|| request.by.who());
         Ok(BulkJob {
             id: JobId(self.0.fresh_id()),
             action: request.action,
             filter: request.filter_text,
             reason: request.reason,
             rollback: request.rollback,
-            person: request.by.person,
+            person,
             maker: request.by.makers.into_iter().next(),
             total: runs.len() as u32,
             runs,

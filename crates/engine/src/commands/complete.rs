@@ -13,11 +13,13 @@ use interlock_core::limits;
 use interlock_core::rejection::Rejection;
 use interlock_core::run::Run;
 use interlock_core::run::change::Context;
+use interlock_core::state::FaultCheck;
 use interlock_core::work::credential::{self, CredentialUsed};
 use interlock_core::work::{Assignment, AttemptRef, Claimer, Report, ReportedOutcome};
 use interlock_evidence::credentials::{CREDENTIALS_USED, CredentialFacts};
 
 use super::holder::{HeldBy, not_its_own};
+use super::late::result_of;
 use crate::cells::{Cell, Streak};
 use crate::dispatch::session::SessionInfo;
 use crate::error::EngineError;
@@ -36,9 +38,13 @@ pub struct Completed {
 impl Workers {
     pub async fn complete(&self, session: SessionId, report: Report) -> Result<Completed, EngineError> {
         reached(Failpoint::ServerBeforeCompletion);
+        let (run, unconfined) = (report.at.run, unconfined(&report.outcome));
         let recorded = self.record(session, report).await;
         reached(Failpoint::ServerAfterCompletion);
         let mut completed = recorded?;
+        if let Some(why) = unconfined.filter(|_| completed.recorded) {
+            self.failed_attestation(session, run, &why).await;
+        }
         if let Some(next) = completed.next.take() {
             completed.next = self.0.with_payloads(session, vec![next]).await.pop();
         }
@@ -58,7 +64,8 @@ impl Workers {
         if claim_next {
             self.follow_flag(&info).await?;
         }
-        let goes_on = claim_next && info.takes_work();
+        let result = result_of(&outcome);
+        let goes_on = claim_next && info.takes_work() && !info.is_in_maintenance();
         let (outcome, refused) = self.0.addressed(at, outcome).await?;
         let mut is_former_holder = false;
         loop {
@@ -102,8 +109,13 @@ impl Workers {
                         Some(Completed { next, recorded: true })
                     },
                 )
-                .await?;
-            if let Some(completed) = completed {
+                .await;
+            if let (Err(EngineError::Rejected(why)), Some(result), true) = (&completed, result, is_former_holder)
+                && matches!(why, Rejection::StaleAttempt { .. } | Rejection::Terminal { .. })
+            {
+                self.late_report(&info, at, result, why).await;
+            }
+            if let Some(completed) = completed? {
                 return Ok(completed);
             }
             // The attempt is over: a late report is as good as one in time, if it comes from the session that had the
@@ -174,6 +186,16 @@ fn naming(at: AttemptRef, credentials: Vec<CredentialUsed>) -> Result<Context, E
     let metadata = Json::of(&BTreeMap::from([(CREDENTIALS_USED, facts.collect::<Vec<_>>())]))
         .map_err(|error| EngineError::Store(error.to_string()))?;
     Ok(Context { metadata: Some(metadata), ..Context::SYSTEM })
+}
+
+/// Why a command could not be confined, where that is what kept it from being run.
+fn unconfined(outcome: &ReportedOutcome) -> Option<String> {
+    match outcome {
+        ReportedOutcome::Retry { error, .. } | ReportedOutcome::Dead { error } => {
+            FaultCheck::of_command(error).map(|_| error.message.clone())
+        }
+        _ => None,
+    }
 }
 
 /// What a report says beside its outcome.

@@ -149,7 +149,7 @@ impl Workers {
         };
         // A resumed run shares its predecessor's keys, but its attempts are its own.
         let same_attempt = row.run == intent.at.run && row.receipt.attempt == intent.at.attempt;
-        let receipt = row.receipt;
+        let (of_run, receipt) = (row.run, row.receipt);
         Ok(match receipt.state {
             ReceiptState::Succeeded => {
                 Recorded::Answer(EffectAnswer::Performed { receipt: receipt.id, response: receipt.response })
@@ -172,7 +172,8 @@ impl Workers {
                 Recorded::Reopened(receipt)
             }
             ReceiptState::Intent | ReceiptState::InDoubt => {
-                let (run, key) = (intent.at.run, receipt.key);
+                // A run that continues another one meets the doubts of that one, and they are settled there.
+                let (run, key) = (of_run, receipt.key);
                 return Err(Rejection::EffectRecorded { run, key, state: receipt.state.as_str() }.into());
             }
         })

@@ -10,6 +10,7 @@ mod dedupe;
 pub mod effect;
 mod holder;
 mod label;
+mod late;
 pub mod messages;
 pub mod once;
 pub(crate) mod output;

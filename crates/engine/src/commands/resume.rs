@@ -3,12 +3,11 @@
 use interlock_core::decide::{self, Resumed};
 use interlock_core::ids::{RunId, TenantId};
 use interlock_core::limits;
-use interlock_core::plan::StepSpec;
 use interlock_core::rejection::Rejection;
 use interlock_core::run::change::Context;
 use interlock_core::run::receipt::Receipt;
 use interlock_core::run::{Run, Trigger};
-use interlock_core::state::{EffectClass, ReceiptState, StepState};
+use interlock_core::state::{ReceiptState, StepState};
 use std::collections::BTreeSet;
 
 use super::control::position_of;
@@ -34,7 +33,7 @@ impl Runs {
             return Err(EngineError::WorkflowDisabled { workflow: workflow.clone() });
         }
         let resumed = decide::resume(&old, from)?;
-        self.check_claims(&old, &resumed).await?;
+        self.check_effects(&old, &resumed).await?;
         let asked = serde_json::json!({ "resumed_from": run, "from": from });
         let trigger = Trigger { kind: "resume".into(), reference: Some(run.to_string()) };
         let request = Continued { from: &old, trigger, key, asked, by }.request()?;
@@ -42,28 +41,20 @@ impl Runs {
         self.start_from(id, request, resumed.into()).await
     }
 
-    /// Refuses a run that would repeat a step of which only the claim is known: its worker was lost, or has reported
-    /// after the end that it was done. Effects that workers name themselves are found under their keys.
-    async fn check_claims(&self, old: &Run, resumed: &Resumed) -> Result<(), EngineError> {
-        let is_unsafe = |spec: &StepSpec| spec.effect_class() == EffectClass::Unsafe;
-        if !old.plan.steps.iter().any(is_unsafe) {
-            return Ok(());
-        }
+    /// Refuses a run that would repeat a step of which an unsafe effect is in doubt: it would stop at once, until a person says
+    /// what became of it. The same where only the claim is known, and its worker has reported after the end that it was done;
+    /// effects that workers name themselves are found under their keys.
+    async fn check_effects(&self, old: &Run, resumed: &Resumed) -> Result<(), EngineError> {
         let kept = |position: u32| {
             resumed.inherited.iter().any(|(at, step)| *at == position && step.state() != StepState::Pending)
         };
-        let may_repeat = |receipt: &Receipt| match receipt.state {
-            ReceiptState::Failed => true,
-            ReceiptState::Succeeded => !receipt.late,
-            ReceiptState::Intent | ReceiptState::InDoubt => false,
-        };
         let receipts = self.0.0.store.receipts(old.tenant, old.id).await?.into_iter().map(|row| row.receipt);
-        let stuck = receipts.filter(|receipt| receipt.is_of_claim() && !kept(receipt.position) && !may_repeat(receipt));
-        let steps: BTreeSet<String> = stuck.map(|receipt| old.spec(receipt.position).key.clone()).collect();
-        if steps.is_empty() {
-            return Ok(());
-        }
-        Err(Rejection::ResumeFailed { run: old.id, steps: steps.into_iter().collect() }.into())
+        let repeated: Vec<Receipt> = receipts.filter(|receipt| !kept(receipt.position)).collect();
+        refuse_doubts(old, &repeated, Receipt::is_doubtful)?;
+        let was_done =
+            |receipt: &&Receipt| receipt.is_of_claim() && receipt.state == ReceiptState::Succeeded && receipt.late;
+        let steps = steps_of(old, repeated.iter().filter(was_done));
+        if steps.is_empty() { Ok(()) } else { Err(Rejection::ResumeFailed { run: old.id, steps }.into()) }
     }
 
     /// The last run of the chain that goes on from `run`.
@@ -77,4 +68,20 @@ impl Runs {
         }
         Ok(newest)
     }
+}
+
+/// Refuses with the steps whose effects are in doubt.
+pub(super) fn refuse_doubts(
+    run: &Run,
+    receipts: &[Receipt],
+    is_doubtful: impl Fn(&Receipt) -> bool,
+) -> Result<(), EngineError> {
+    let steps = steps_of(run, receipts.iter().filter(|receipt| is_doubtful(receipt)));
+    if steps.is_empty() { Ok(()) } else { Err(Rejection::LeftInDoubt { run: run.id, steps }.into()) }
+}
+
+/// The keys of the steps that had these effects, each once.
+pub(super) fn steps_of<'a>(run: &Run, receipts: impl Iterator<Item = &'a Receipt>) -> Vec<String> {
+    let keys: BTreeSet<String> = receipts.map(|receipt| run.spec(receipt.position).key.clone()).collect();
+    keys.into_iter().collect()
 }

@@ -1,14 +1,14 @@
 //! Undoing a run that has ended: it does not change any more, so a new run undoes it, newest effect first (decision 0044).
 
-use std::collections::BTreeSet;
-
 use interlock_core::decide::{self, Undoes};
 use interlock_core::ids::{RunId, TenantId};
 use interlock_core::rejection::Rejection;
 use interlock_core::run::change::Context;
+use interlock_core::run::receipt::Receipt;
 use interlock_core::run::{Run, Trigger, UNDO_TRIGGER};
 use interlock_core::state::ReceiptState;
 
+use super::resume::{refuse_doubts, steps_of};
 use crate::commands::start::{Continued, Earlier, IdempotencyKey, Started};
 use crate::error::EngineError;
 use crate::parts::Runs;
@@ -75,18 +75,16 @@ impl Runs {
 
     /// An effect in doubt, a late one included, is neither undone nor undone again.
     async fn check_open_effects(&self, old: &Run) -> Result<(), EngineError> {
-        let receipts = self.0.0.store.receipts(old.tenant, old.id).await?.into_iter().map(|row| row.receipt);
+        let rows = self.0.0.store.receipts(old.tenant, old.id).await?;
+        let receipts: Vec<Receipt> = rows.into_iter().map(|row| row.receipt).collect();
+        refuse_doubts(old, &receipts, |receipt| matches!(receipt.state, ReceiptState::Intent | ReceiptState::InDoubt))?;
         let forward = old.forward_len() as u32;
-        let stuck = receipts.filter(|receipt| match receipt.state {
-            ReceiptState::Intent | ReceiptState::InDoubt => true,
-            // What undid a step has reported after its run was given up.
-            ReceiptState::Succeeded => receipt.late && receipt.is_of_claim() && receipt.position >= forward,
-            ReceiptState::Failed => false,
-        });
-        let steps: BTreeSet<String> = stuck.map(|receipt| old.spec(receipt.position).key.clone()).collect();
-        if steps.is_empty() {
-            return Ok(());
-        }
-        Err(Rejection::ResumeFailed { run: old.id, steps: steps.into_iter().collect() }.into())
+        // What undid a step has reported after its run was given up.
+        let was_done = |receipt: &&Receipt| {
+            let is_late = receipt.state == ReceiptState::Succeeded && receipt.late;
+            is_late && receipt.is_of_claim() && receipt.position >= forward
+        };
+        let steps = steps_of(old, receipts.iter().filter(was_done));
+        if steps.is_empty() { Ok(()) } else { Err(Rejection::ResumeFailed { run: old.id, steps }.into()) }
     }
 }

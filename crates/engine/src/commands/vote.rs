@@ -45,6 +45,11 @@ impl Runs {
     ) -> Result<RunStatus, EngineError> {
         let VoteRequest { approval, voter, approve, notes } = request;
         let by = Context { metadata, ..Context::of(Initiator::Approval, voter.person.clone()) };
+        // The comment stands in the history beside the vote.
+        let by = match &notes {
+            Some(notes) => by.telling("reason", notes),
+            None => by,
+        };
         self.0
             .execute(
                 tenant,

@@ -28,14 +28,15 @@
 //!
 //! - A **group** is what takes turns: one queue of one workspace of one tenant. A turn is as long as the tenant's weight.
 //! - A **need** is what a step asks of a worker: its task, or its kind where it is no task. A session takes what it named
-//!   when it registered; what no session can do waits where it is, unclaimed.
+//!   when it registered; what no session can do waits where it is, unclaimed. A worker that the policy has kept from a
+//!   step is not given it again under the same bundle.
 //! - A **place** is room for one step. A poll has as many as it asks for; an **offer** is what is left of them, which a
 //!   start may take to claim its first step in its own commit. The last places of a session that serves all tenants are
 //!   **kept** for tenants below their **share** (shares.rs) of what was taken lately.
 //! - A tenant at its cap is **throttled**: its groups are left alone for a moment, or until one of its claims ends. Runs
 //!   of a workflow at its limit are **parked** apart, out of the way of the tenant's others.
-//! - A run whose commands share a directory is **offered** to the session that would have claimed its step
-//!   (run_offers.rs). The answer is a call of its own; once a session has taken the run, its steps are for that one alone.
+//! - A run whose commands share a directory is **offered** to the session that would have claimed its step, or to one whose
+//!   poll waits and that has more room (run_offers.rs). The answer is a call of its own; once a session has taken the run, its steps are for that one alone.
 //! - A **pending delivery** is a step that is claimed and has not gone out. A poll delivers at most as many as it asks for.
 //!
 //! All of it is memory, behind one lock, and none of it is the truth: a claim is decided by the store's guard, and what is
@@ -54,9 +55,10 @@ pub(crate) mod workflow_limits;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use interlock_core::ids::{RunId, SessionId, TenantId};
+use interlock_core::json::Hash;
 use interlock_core::plan::StepSpec;
 use interlock_core::planted::{Bug, is_planted};
 use interlock_core::run::Run;
@@ -231,6 +233,18 @@ impl Dispatch {
         self.state().ready.compare(found, is_served);
     }
 
+    /// Tenants whose policy keeps workers from steps, as far as this server knows.
+    pub(crate) fn denying_tenants(&self) -> HashSet<TenantId> {
+        self.state().ready.denying_tenants()
+    }
+
+    /// The tenant has these rules now: whom others kept from a step is judged anew.
+    pub(crate) fn judge_anew(&self, tenant: TenantId, in_force: Hash) {
+        if self.state().ready.judge_anew(tenant, in_force) {
+            self.work.notify_waiters();
+        }
+    }
+
     /// Another server has committed something.
     pub(crate) fn nudge(&self, now: Timestamp) {
         self.state().limits.nudge(now);
@@ -401,6 +415,14 @@ impl Dispatch {
     /// How often the bounds of dispatch have mattered since the engine was opened.
     pub fn pressure(&self) -> Pressure {
         self.state().ready.pressure()
+    }
+
+    /// A session that would rather be asked to take the run than the one that came for it: its poll waits too, and it has more
+    /// room.
+    fn freer_for(&self, run: &Run, info: &SessionInfo) -> Option<Arc<SessionInfo>> {
+        let queue = &run.spec(run.position).queue;
+        let can_take = |other: &SessionInfo| other.serves(run.tenant, queue) && other.can_take(run);
+        self.state().offers.freer(info, can_take)
     }
 
     /// The runs that a session is asked to take, for its poll.

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use interlock_core::ids::SessionId;
+use interlock_core::json::Hash;
 use interlock_core::plan::StepSpec;
 use interlock_core::run::Run;
 use interlock_core::state::StepKind;
@@ -35,6 +36,12 @@ pub enum Need {
     /// A run that these sessions were offered, and could not take.
     Except {
         sessions: BTreeSet<SessionId>,
+        need: Box<Need>,
+    },
+    /// A step that the rules of this bundle deny to these sessions' workers, and to no others as far as is known.
+    Permitted {
+        bundle: Hash,
+        denied: BTreeSet<SessionId>,
         need: Box<Need>,
     },
 }
@@ -77,22 +84,27 @@ impl Need {
                 spec.task_name().is_none() && spec.kind() == *kind && !spec.is_command()
             }
             Self::Command(_) | Self::Only(_) => spec.is_command(),
-            Self::In { need, .. } | Self::Except { need, .. } => need.may_be(spec),
+            Self::In { need, .. } | Self::Except { need, .. } | Self::Permitted { need, .. } => need.may_be(spec),
         }
     }
 
     /// Whether a session can take the step, as far as is known.
     pub fn is_met_by(&self, info: &SessionInfo) -> bool {
         let skills = &info.skills;
+        // It goes on with the runs that it has, and takes nothing else.
+        if info.is_in_maintenance() && !matches!(self, Self::Unknown | Self::Only(_)) {
+            return false;
+        }
         match self {
             Self::Unknown => true,
             Self::Task(task) => skills.has_task(task),
             Self::NamedTask(task) => skills.has_task(task) && skills.names_effects,
             Self::Kind(kind) => skills.has_kind(*kind),
             Self::NamedKind(kind) => skills.has_kind(*kind) && skills.names_effects,
-            Self::Command(needs) => skills.has_all(needs),
-            Self::Only(session) => info.id == *session,
+            Self::Command(needs) => skills.has_all(needs) && !info.is_errored(),
+            Self::Only(session) => info.id == *session && !info.is_errored(),
             Self::Except { sessions, need } => !sessions.contains(&info.id) && need.is_met_by(info),
+            Self::Permitted { denied, need, .. } => !denied.contains(&info.id) && need.is_met_by(info),
             Self::In { environment, need } => skills.allows_environment(environment) && need.is_met_by(info),
         }
     }
@@ -110,6 +122,16 @@ impl Mismatch {
         let (need, environment) = (Need::of_run(run), run.plan.environment());
         let need =
             if skills.allows_environment(environment) { need } else { Need::In { environment, need: Box::new(need) } };
+        Self { key: GroupKey::of(run), need, workflow: run.plan.workflow.clone() }
+    }
+
+    /// The rules of this bundle deny the step to the session's worker, as they have denied it to others before.
+    pub fn denied(run: &Run, session: SessionId, bundle: Hash) -> Self {
+        let earlier = run.refused_workers().iter().filter(|refused| refused.bundle.0 == bundle);
+        let denied = earlier.map(|refused| refused.session).chain([session]).collect();
+        // All that is known of what the run needs: a worker that would only find the rest out must not be sent for it in turns.
+        let need = Need::In { environment: run.plan.environment(), need: Box::new(Need::of_run(run)) };
+        let need = Need::Permitted { bundle, denied, need: Box::new(need) };
         Self { key: GroupKey::of(run), need, workflow: run.plan.workflow.clone() }
     }
 }

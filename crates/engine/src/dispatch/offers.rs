@@ -108,6 +108,19 @@ impl Offers {
         Some((session, skills))
     }
 
+    /// Of the sessions whose poll waits and that can take a run, the one that has the most room for its size; of several such the
+    /// nearest, and then one without a fault. None where the asking session stands as well.
+    pub fn freer(&self, asking: &SessionInfo, can_take: impl Fn(&SessionInfo) -> bool) -> Option<Arc<SessionInfo>> {
+        // The place that the run itself would take is gone from its offer.
+        let own = asking.rank(self.offers.get(&asking.id).map_or(1, |offer| offer.room + 1));
+        let waiting = self.offers.iter().filter(|(_, offer)| offer.until.is_none() && offer.room > 0);
+        let ranked = waiting.map(|(session, offer)| (offer.info.rank(offer.room), *session, &offer.info));
+        let better = ranked.filter(|(rank, session, info)| {
+            *session != asking.id && *rank > own && info.takes_work() && can_take(info)
+        });
+        better.max_by_key(|(rank, session, _)| (*rank, *session)).map(|(.., info)| Arc::clone(info))
+    }
+
     /// So many starts or claims are committed and handed over, or came to nothing.
     pub fn settle(&mut self, session: SessionId, settled: usize) {
         if let Some(taken) = self.taken.get_mut(&session) {
@@ -160,6 +173,34 @@ mod tests {
         let mut offers = Offers::default();
         offers.make(session(1), 1, &SessionInfo::new(None, vec!["q".into()], 1, false), room, 0);
         offers
+    }
+
+    #[test]
+    fn the_freest_session_that_can_take_a_run_is_asked() {
+        let of_four = || SessionInfo::new(None, vec!["q".into()], 4, false);
+        let asking = of_four();
+        let mut offers = Offers::default();
+        offers.make(session(1), 1, &of_four(), 2, 0);
+        offers.make(session(2), 1, &of_four(), 3, 0);
+        let best = Arc::clone(&offers.offers[&session(2)].info);
+        assert!(offers.freer(&asking, |_| true).is_some_and(|found| Arc::ptr_eq(&found, &best)));
+        let next = offers.freer(&asking, |info| !std::ptr::eq(info, &raw const *best));
+        assert!(next.is_some_and(|found| !Arc::ptr_eq(&found, &best)));
+        assert!(offers.freer(&asking, |_| false).is_none());
+        // One that was just answered may not come back for the question in time.
+        offers.answered(session(2), 1, NOW);
+        offers.answered(session(1), 1, NOW);
+        assert!(offers.freer(&asking, |_| true).is_none());
+        // The one that asks is not passed over for another that is as free.
+        let mut alike = Offers::default();
+        alike.make(asking.id, 1, &asking, 2, 1);
+        alike.make(session(1), 1, &of_four(), 3, 0);
+        assert!(alike.freer(&asking, |_| true).is_none());
+        // Of those that are as free, the nearest.
+        let near = of_four();
+        near.set_round_trip(Millis(3));
+        alike.make(session(2), 1, &near, 3, 0);
+        assert!(alike.freer(&asking, |_| true).is_some_and(|found| Arc::ptr_eq(&found, &near)));
     }
 
     #[test]

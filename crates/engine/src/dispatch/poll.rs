@@ -194,6 +194,7 @@ impl Workers {
         let dispatch = &self.0.0.dispatch;
         let mut limited: Option<(TriedClaim, Pass)> = None;
         let mut mismatch: Option<Mismatch> = None;
+        let mut denied: Option<Mismatch> = None;
         let mut judge: Option<KnownRuling> = None;
         let mut unjudged: Option<Box<NotJudged>> = None;
         let claimed = loop {
@@ -209,7 +210,7 @@ impl Workers {
                         if !info.queues.contains(&run.spec(run.position).queue) && !is_planted(Bug::AnyQueue) {
                             return Err(Rejection::NotClaimable { run: run.id, control: run.control }.into());
                         }
-                        (limited, mismatch, unjudged) = (None, None, None);
+                        (limited, mismatch, denied, unjudged) = (None, None, None, None);
                         if run.is_offered() {
                             return Err(Rejection::NotClaimable { run: run.id, control: run.control }.into());
                         }
@@ -223,18 +224,31 @@ impl Workers {
                             return Err(Rejection::NotClaimable { run: run.id, control: run.control }.into());
                         }
                         if run.seeks_worker() {
-                            let worker = info.worker.clone();
+                            let better = dispatch.freer_for(run, info);
+                            let asked = better.as_deref().unwrap_or(info);
+                            let (session, worker) = (asked.id, asked.worker.clone());
                             return Ok(ControlFlow::Continue(Command::OfferRun { session, worker }));
+                        }
+                        if let Some(bundle) = self.0.known_refusal(run, session) {
+                            denied = run.is_claimable(self.0.now()).then(|| Mismatch::denied(run, session, bundle));
+                            return Err(Rejection::NotClaimable { run: run.id, control: run.control }.into());
                         }
                         // The worker may never report the effect that it performs, so the claim counts as the effect:
                         // it needs leave as one does.
-                        if let Some(action) = claimed_action(&info.skills, run)
-                            && judge.as_ref().is_none_or(|judge| !judge.is_for(&action, run))
-                        {
-                            judge = self.0.known_judge(&action, run);
-                            if judge.is_none() {
-                                unjudged = Some(Box::new(NotJudged { action, run: run.clone() }));
-                                return Ok(ControlFlow::Break(None));
+                        if let Some(action) = claimed_action(&info.skills, run) {
+                            if judge.as_ref().is_none_or(|judge| !judge.is_for(&action, run)) {
+                                judge = self.0.known_judge(&action, run);
+                                if judge.is_none() {
+                                    unjudged = Some(Box::new(NotJudged { action, run: run.clone() }));
+                                    return Ok(ControlFlow::Break(None));
+                                }
+                            }
+                            if let Some(bundle) = judge.as_ref().and_then(KnownRuling::refusing_bundle)
+                                && run.assigned_session().is_none()
+                            {
+                                denied = run.is_claimable(self.0.now()).then(|| Mismatch::denied(run, session, bundle));
+                                let refuses = self.claim_command(session, info, run, judge.as_ref())?;
+                                return Ok(ControlFlow::Continue(refuses));
                             }
                         }
                         if let Some(workflow) = LimitedWorkflow::of(run) {
@@ -249,13 +263,18 @@ impl Workers {
                             let Some(pass) = pass else { return Ok(ControlFlow::Break(None)) };
                             limited = Some((TriedClaim { workflow, key, candidate }, pass));
                         }
-                        Ok(ControlFlow::Continue(self.claim_command(session, &info.skills, run, judge.as_ref())?))
+                        Ok(ControlFlow::Continue(self.claim_command(session, info, run, judge.as_ref())?))
                     },
                     |cell, change| {
                         cell.streak = Streak { steps: 1, since: change.at };
                         let run = cell.run.as_deref()?;
                         if let Some(offer) = RunOffer::of(run, self.0.0.epoch) {
-                            dispatch.state().run_offers.put(session, offer);
+                            let asked = run.offered_session().unwrap_or(session);
+                            dispatch.state().run_offers.put(asked, offer);
+                            if asked != session {
+                                // Its poll takes the question along.
+                                dispatch.work.notify_waiters();
+                            }
                         }
                         self.0.assignment(run)
                     },
@@ -267,13 +286,19 @@ impl Workers {
                     let spec = run.spec(run.position);
                     // A worker that asks before its effect is judged then; for the others this is the last decision.
                     let worker = (!asks_before(&info.skills, spec)).then_some(&*info.skills);
-                    judge = Some(self.0.judge_with(action, spec, &run, worker).await);
+                    judge = Some(Box::pin(self.0.judge_claim(action, spec, &run, worker)).await);
                 }
                 None => break claimed,
             }
         };
         if let Some(mismatch) = mismatch {
             dispatch.mismatched(candidate, mismatch);
+            return None;
+        }
+        if let Some(denied) = denied
+            && matches!(claimed, Ok(_) | Err(EngineError::Rejected(Rejection::NotClaimable { .. })))
+        {
+            dispatch.mismatched(candidate, denied);
             return None;
         }
         if let Some((tried, pass)) = &limited {
@@ -317,10 +342,11 @@ impl Workers {
     fn claim_command(
         &self,
         session: SessionId,
-        skills: &Skills,
+        info: &SessionInfo,
         run: &Run,
         judge: Option<&KnownRuling>,
     ) -> Result<Command, EngineError> {
+        let skills = &*info.skills;
         let (step, spec) = (run.current(), run.spec(run.position));
         let now = self.0.now();
         let Some(action) = claimed_action(skills, run) else { return Ok(Command::Claim { session }) };
@@ -330,6 +356,10 @@ impl Workers {
         };
         let grant = match Judged::by(judge, action, run).grant(run, now) {
             Ok(grant) => Box::new(grant),
+            // A run that this worker has as a whole can go to no other one.
+            Err(withheld) if judge.refusing_bundle().is_some() && run.assigned_session().is_none() => {
+                return Ok(Command::RefuseWorker { session, worker: info.worker.clone(), withheld });
+            }
             Err(withheld) => return Ok(Command::WithholdStep { withheld }),
         };
         if !skills.needs_intent(spec) {

@@ -8,6 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 
 use interlock_core::ids::{RunId, TenantId};
+use interlock_core::json::Hash;
 use interlock_core::plan::StepSpec;
 use interlock_core::run::Run;
 use interlock_core::time::{Millis, Timestamp};
@@ -191,6 +192,31 @@ impl ReadyRuns {
             }
             group.waiting.retain(|_, waiting| !waiting.runs.is_empty() || waiting.overflowed);
         }
+    }
+
+    /// Tenants of which runs wait for a worker that the policy permits to take them.
+    pub fn denying_tenants(&self) -> HashSet<TenantId> {
+        let denies = |group: &Group| group.waiting.keys().any(|need| matches!(need, Need::Permitted { .. }));
+        self.groups.iter().filter(|(_, group)| denies(group)).map(|(key, _)| key.tenant).collect()
+    }
+
+    /// The tenant has these rules now: whom others kept from a run may come for it again. Answers whether there are such runs.
+    pub fn judge_anew(&mut self, tenant: TenantId, in_force: Hash) -> bool {
+        let mut freed = Vec::new();
+        for (key, group) in self.groups.iter_mut().filter(|(key, _)| key.tenant == tenant) {
+            group.waiting.retain(|need, waiting| {
+                let is_over = matches!(need, Need::Permitted { bundle, .. } if *bundle != in_force);
+                if is_over {
+                    freed.extend(waiting.runs.iter().map(|rank| (key.clone(), *rank)));
+                }
+                !is_over
+            });
+        }
+        let any = !freed.is_empty();
+        for (key, rank) in freed {
+            self.push(key, Candidate::of(tenant, rank), Need::Unknown);
+        }
+        any
     }
 
     /// The workflows of this group's runs that no session here can do.
@@ -422,8 +448,10 @@ impl Group {
 mod tests {
     use std::sync::Arc;
 
-    use super::*;
+    use interlock_core::ids::SessionId;
     use uuid::Uuid;
+
+    use super::*;
 
     fn key(tenant: u128) -> GroupKey {
         GroupKey { queue: "q".into(), tenant: TenantId(Uuid::from_u128(tenant)), workspace: "w".into() }
@@ -464,6 +492,22 @@ mod tests {
 
     fn take(ready: &mut ReadyRuns, max: usize) -> Vec<u128> {
         ready.take(&session(None, &["q"], 1), max, Timestamp(0), |_| false).iter().map(|c| c.run.0.as_u128()).collect()
+    }
+
+    #[test]
+    fn a_denied_session_is_given_the_run_again_under_other_rules_only() {
+        let mut ready = ReadyRuns::default();
+        let (key, tenant) = (key(1), TenantId(Uuid::from_u128(1)));
+        let bundle = Hash([1; 32]);
+        let denied = BTreeSet::from([SessionId(Uuid::nil())]);
+        let need = Need::Permitted { bundle, denied, need: Box::new(Need::Task("pay".into())) };
+        ready.mismatched(key, candidate(5), need, "w");
+        assert_eq!(take_with(&mut ready, "pay", 1), [] as [u128; 0]);
+        assert_eq!(ready.denying_tenants(), HashSet::from([tenant]));
+        assert!(!ready.judge_anew(tenant, bundle), "these are the rules that have denied it");
+        assert!(ready.judge_anew(tenant, Hash([2; 32])));
+        assert_eq!(take_with(&mut ready, "pay", 1), [5]);
+        assert!(ready.denying_tenants().is_empty());
     }
 
     #[test]

@@ -1,7 +1,8 @@
 //! What dispatch knows of a worker session: whose steps it takes, from which queues, how many, and what it can do.
 
+use std::cmp::Reverse;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 
 use interlock_core::ids::{SessionId, TenantId, WorkerIdentityId};
 use interlock_core::plan::StepSpec;
@@ -14,6 +15,9 @@ use interlock_store::SessionRow;
 use super::need::Need;
 use super::ready::GroupKey;
 use super::shares;
+
+/// Workers whose heartbeats take about as long are as near as each other.
+const ALIKE_WITHIN: Millis = Millis(10);
 
 #[derive(Debug)]
 pub struct SessionInfo {
@@ -31,13 +35,22 @@ pub struct SessionInfo {
     drained: AtomicBool,
     /// Its tenant gives no steps to workers elsewhere: it finishes what it has, and stays.
     held_back: AtomicBool,
+    /// It has a fault, and is given no command and no run for a while.
+    errored: AtomicBool,
+    /// An operator keeps new work from it: it goes on with the runs that it has as a whole.
+    in_maintenance: AtomicBool,
+    /// Its row has a fault or lost assignments, which are forgotten once it shows that it is well.
+    blemished: AtomicBool,
     /// When this server last heard of it.
     heard_at: AtomicI64,
+    /// How long its last heartbeat took, in milliseconds; the greatest number where that is not known.
+    round_trip: AtomicU64,
 }
 
 impl SessionInfo {
     /// The session that a row describes. One that is over takes nothing new.
-    pub(crate) fn of(row: SessionRow, now: Timestamp) -> Arc<Self> {
+    pub(crate) fn of(row: SessionRow, now: Timestamp, fault_pause: Millis) -> Arc<Self> {
+        let hindrance = Hindrance::of(&row, now, fault_pause);
         Arc::new(Self {
             id: row.id,
             worker: row.worker,
@@ -46,16 +59,55 @@ impl SessionInfo {
             skills: Skills::within(Skills::new(row.tasks, row.capabilities), row.terms),
             identity: row.identity,
             slots: row.slots,
-            draining: (row.state != WorkerState::Online).into(),
+            draining: matches!(row.state, WorkerState::Draining | WorkerState::Offline).into(),
             drained: (row.state == WorkerState::Draining).into(),
             held_back: false.into(),
+            errored: hindrance.errored.into(),
+            in_maintenance: hindrance.in_maintenance.into(),
+            blemished: hindrance.blemished.into(),
             heard_at: now.0.into(),
+            round_trip: u64::MAX.into(),
         })
+    }
+
+    /// Takes over what the session's row says of its faults and maintenance, whichever server was told. Answers whether
+    /// something ended that kept work from it.
+    pub(crate) fn follow(&self, row: &SessionRow, now: Timestamp, fault_pause: Millis) -> bool {
+        let Hindrance { errored, in_maintenance, blemished } = Hindrance::of(row, now, fault_pause);
+        let was_errored = self.errored.swap(errored, Ordering::Relaxed);
+        let was_in_maintenance = self.in_maintenance.swap(in_maintenance, Ordering::Relaxed);
+        self.blemished.store(blemished, Ordering::Relaxed);
+        (was_errored && !errored) || (was_in_maintenance && !in_maintenance)
+    }
+
+    /// Whether it is given no command and no run, for a fault of its own.
+    pub fn is_errored(&self) -> bool {
+        self.errored.load(Ordering::Relaxed)
+    }
+
+    pub fn is_in_maintenance(&self) -> bool {
+        self.in_maintenance.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn is_blemished(&self) -> bool {
+        self.blemished.load(Ordering::Relaxed)
     }
 
     /// How many of its places are for tenants below their share only.
     pub(crate) fn kept(&self) -> usize {
         if self.tenant.is_some() { 0 } else { shares::kept(self.slots as usize) }
+    }
+
+    /// How well it stands to be asked to take a run, with so many places free: the share that is free, then how near it is, then
+    /// whether it has no fault behind it.
+    pub(crate) fn rank(&self, room: usize) -> (usize, Reverse<u64>, bool) {
+        let free = room.saturating_mul(1_000) / self.slots.max(1) as usize;
+        let distance = self.round_trip.load(Ordering::Relaxed) / ALIKE_WITHIN.0;
+        (free, Reverse(distance), !self.is_blemished())
+    }
+
+    pub(crate) fn set_round_trip(&self, round_trip: Millis) {
+        self.round_trip.store(round_trip.0, Ordering::Relaxed);
     }
 
     pub fn takes_work(&self) -> bool {
@@ -104,15 +156,38 @@ impl SessionInfo {
     /// Whether the step that a run stands at is for it: it can do it, the run is not another session's, and it has not said
     /// already that it could not.
     pub(crate) fn can_take(&self, run: &Run) -> bool {
-        let is_its_own = run.assigned_session().is_none_or(|session| session == self.id);
-        is_its_own && !(run.seeks_worker() && run.was_refused_by(self.id)) && self.skills.can_take(run)
+        let assigned = run.assigned_session();
+        let is_its_own = assigned.is_none_or(|session| session == self.id);
+        let is_new = assigned.is_none();
+        is_its_own
+            && !(is_new && self.is_in_maintenance())
+            && !(self.is_errored() && run.spec(run.position).is_command())
+            && !(run.seeks_worker() && run.was_refused_by(self.id))
+            && self.skills.can_take(run)
     }
 
     /// Whether a step may be claimed for it in the commit that makes the step ready.
     pub(crate) fn takes_at_once(&self, tenant: TenantId, spec: &StepSpec) -> bool {
         // The run's environment is not looked at here, so who may not act in all of them waits for its next poll.
-        let anywhere = self.skills.terms.is_none();
+        let anywhere = self.skills.terms.is_none() && !self.is_in_maintenance();
         anywhere && self.serves(tenant, &spec.queue) && self.skills.can_do(spec) && !self.skills.needs_intent(spec)
+    }
+}
+
+/// What keeps work from a session, as its row says.
+struct Hindrance {
+    errored: bool,
+    in_maintenance: bool,
+    blemished: bool,
+}
+
+impl Hindrance {
+    fn of(row: &SessionRow, now: Timestamp, fault_pause: Millis) -> Self {
+        Self {
+            errored: row.fault.as_ref().is_some_and(|fault| fault.pauses_until(fault_pause) > now),
+            in_maintenance: row.maintenance_at(now).is_some(),
+            blemished: row.fault.is_some() || row.lost.is_some(),
+        }
     }
 }
 
@@ -133,15 +208,31 @@ impl SessionInfo {
             draining: false.into(),
             drained: false.into(),
             held_back: false.into(),
+            errored: false.into(),
+            in_maintenance: false.into(),
+            blemished: false.into(),
             heard_at,
+            round_trip: u64::MAX.into(),
         })
     }
 
     pub(crate) fn new(tenant: Option<TenantId>, queues: Vec<String>, slots: u32, draining: bool) -> Arc<Self> {
-        let skills = Arc::default();
-        let (identity, heard_at, drained, held_back) = (None, AtomicI64::new(0), false.into(), false.into());
-        let draining = draining.into();
-        let (id, worker) = (SessionId(uuid::Uuid::nil()), String::new());
-        Arc::new(Self { id, worker, tenant, queues, skills, identity, slots, draining, drained, held_back, heard_at })
+        Arc::new(Self {
+            id: SessionId(uuid::Uuid::nil()),
+            worker: String::new(),
+            tenant,
+            queues,
+            skills: Arc::default(),
+            identity: None,
+            slots,
+            draining: draining.into(),
+            drained: false.into(),
+            held_back: false.into(),
+            errored: false.into(),
+            in_maintenance: false.into(),
+            blemished: false.into(),
+            heard_at: AtomicI64::new(0),
+            round_trip: u64::MAX.into(),
+        })
     }
 }

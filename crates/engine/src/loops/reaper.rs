@@ -4,7 +4,9 @@
 use std::ops::ControlFlow;
 
 use interlock_core::decide::Command;
-use interlock_core::run::change::Context;
+use interlock_core::ids::SessionId;
+use interlock_core::run::change::{ChangeSet, Context, SideWrite};
+use interlock_core::state::AssignmentState;
 use interlock_core::time::Timestamp;
 use interlock_store::{Claimed, ExpireSessions};
 
@@ -71,10 +73,23 @@ async fn reap(engine: &Engine, now: Timestamp, patient_until: Timestamp) -> Resu
     }
     let batch_max = REAP_BATCH_MAX + engine.0.set_aside.count();
     for row in store.lost_assignments(now, batch_max).await? {
-        let lost = engine.lose_assignment(&row, "its worker was lost");
+        let lost = async {
+            if engine.lose_assignment(&row, "its worker was lost").await? {
+                engine.lost_in_background(row.session, row.run);
+            }
+            Ok::<(), EngineError>(())
+        };
         engine.one_of_many(row.tenant, row.run, lost).await?;
     }
     Ok(())
+}
+
+/// The session that has lost the run with its step, where it had the run as a whole.
+fn lost_with_step(change: &ChangeSet) -> Option<SessionId> {
+    change.side.iter().find_map(|write| match write {
+        SideWrite::PutAssignment(record) if record.state == AssignmentState::Lost => Some(record.session),
+        _ => None,
+    })
 }
 
 impl Engine {
@@ -90,12 +105,16 @@ impl Engine {
                 claim.run,
                 Context::TIMEOUT,
                 |_| Ok(ControlFlow::Continue(command(claim.position, claim.attempt))),
-                |_, _| (),
+                |_, change| lost_with_step(change),
             )
             .await;
         match given_up {
-            Err(EngineError::Rejected(_)) => Ok(()),
-            other => other,
+            Ok(Some(session)) => {
+                self.lost_in_background(session, claim.run);
+                Ok(())
+            }
+            Ok(None) | Err(EngineError::Rejected(_)) => Ok(()),
+            Err(error) => Err(error),
         }
     }
 }

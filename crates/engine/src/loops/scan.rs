@@ -99,6 +99,12 @@ async fn scan(engine: &Engine) -> Result<(), ReadError> {
         engine.0.dispatch.found(&key, candidates, more);
     }
     engine.0.dispatch.compare(&read_to_end, |key, need| engine.0.sessions.meet(key, need));
+    for tenant in engine.0.dispatch.denying_tenants() {
+        match Box::pin(engine.rules_of(tenant)).await {
+            Ok(rules) => engine.0.dispatch.judge_anew(tenant, rules.active.hash()),
+            Err(error) => tracing::debug!(%tenant, %error, "a policy cannot be read; the next scan tries again"),
+        }
+    }
     let next = store.next_eligible(now).await?;
     engine.0.dispatch.scanned(next, engine.now());
     Ok(())

@@ -1,7 +1,7 @@
 //! Transforms run inside the server: their template was rendered when they were activated, so all that is left is to
 //! claim them and hand the value on.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
@@ -37,6 +37,8 @@ async fn serve(engine: &Engine) -> Result<(), EngineError> {
         build_id: None,
         tasks: Some(Vec::new()),
         capabilities: Some(vec![StepKind::Transform.as_str().to_owned()]),
+        environments: None,
+        labels: BTreeMap::new(),
     };
     let registered = engine.workers().register(hello).await?;
     engine.noted("transforms", Ok::<_, EngineError>(()));

@@ -170,6 +170,8 @@ impl Policies {
             let what = change.by.did("policy.changed", set.active.unwrap_or_default(), &details);
             if self.0.write_noted(tenant, set, what).await? == Changed::Done {
                 self.0.0.rules.forget(tenant);
+                // The scan has workers judged anew whom the rules so far kept from steps.
+                self.0.0.dispatch.rescan.notify_one();
                 return self.in_force(tenant).await;
             }
         }

@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use interlock_core::governance::action::Action;
 use interlock_core::governance::judge::{Decision, Judge, Judged, Ruling};
-use interlock_core::json::Json;
+use interlock_core::ids::SessionId;
+use interlock_core::json::{Hash, HashHex, Json};
 use interlock_core::plan::{Plan, StepSpec};
 use interlock_core::run::Run;
 use interlock_core::time::Timestamp;
@@ -25,6 +26,8 @@ pub(crate) struct KnownRuling {
     action: Action,
     version: u64,
     ruling: Ruling,
+    /// It denies the action to the worker that was named to the rules, and not to every worker.
+    refuses_worker: bool,
 }
 
 impl KnownRuling {
@@ -40,6 +43,11 @@ impl KnownRuling {
     /// The action that it is about, with the decision on it.
     pub fn judged(&self, run: &Run) -> Judged {
         Judged::by(self, self.action.clone(), run)
+    }
+
+    /// The bundle whose rules deny the action to the worker that came for it, where they do not deny it to every worker.
+    pub fn refusing_bundle(&self) -> Option<Hash> {
+        self.ruling.basis.as_ref().filter(|_| self.refuses_worker).map(|basis| basis.bundle.0)
     }
 
     pub fn is_for(&self, action: &Action, run: &Run) -> bool {
@@ -81,7 +89,35 @@ impl Engine {
         worker: Option<&Skills>,
     ) -> KnownRuling {
         let ruling = self.ruling(&action, spec, &unlapsed(run, self.now()), worker).await;
-        KnownRuling { action, version: run.version, ruling }
+        KnownRuling { action, version: run.version, ruling, refuses_worker: false }
+    }
+
+    /// The same for a worker that comes to take a step. What is denied is judged once more without the worker: where that is
+    /// not denied, the worker was the reason, and another one may have the step.
+    pub(crate) async fn judge_claim(
+        &self,
+        action: Action,
+        spec: &StepSpec,
+        run: &Run,
+        worker: Option<&Skills>,
+    ) -> KnownRuling {
+        let mut known = self.judge_with(action, spec, run, worker).await;
+        let is_denied = |ruling: &Ruling| matches!(ruling.decision, Decision::Deny { .. });
+        if worker.is_some() && known.ruling.basis.is_some() && is_denied(&known.ruling) {
+            let run = unlapsed(run, self.now());
+            let of_any_worker = Box::pin(self.ruling(&known.action, spec, &run, None)).await;
+            known.refuses_worker = !is_denied(&of_any_worker);
+        }
+        known
+    }
+
+    /// The bundle in force, where its rules have kept the session from the step that the run stands at before.
+    pub(crate) fn known_refusal(&self, run: &Run, session: SessionId) -> Option<Hash> {
+        if run.refused_workers().is_empty() {
+            return None;
+        }
+        let bundle = self.known_rules(run.tenant)?.active.hash();
+        run.refuses_worker(session, bundle).then_some(bundle)
     }
 
     /// The same where the decision is known without asking the policy; nothing otherwise.
@@ -90,11 +126,12 @@ impl Engine {
             JudgedBy::Judge(judge) => judge.judge(action, &unlapsed(run, self.now())),
             JudgedBy::Policy => {
                 let rules = self.known_rules(run.tenant)?;
-                let stands = rules.shadow.is_none() && self.0.standing.allows(rules.active.hash(), action, run);
-                stands.then_some(Decision::Allow)?.into()
+                let hash = rules.active.hash();
+                let stands = rules.shadow.is_none() && self.0.standing.allows(hash, action, run);
+                stands.then(|| Ruling::standing(HashHex(hash)))?
             }
         };
-        Some(KnownRuling { action: action.clone(), version: run.version, ruling })
+        Some(KnownRuling { action: action.clone(), version: run.version, ruling, refuses_worker: false })
     }
 
     async fn ruling(&self, action: &Action, spec: &StepSpec, run: &Run, worker: Option<&Skills>) -> Ruling {
@@ -115,7 +152,7 @@ impl Engine {
         };
         let hash = rules.active.hash();
         if rules.shadow.is_none() && self.0.standing.allows(hash, action, run) {
-            return Decision::Allow.into();
+            return Ruling::standing(HashHex(hash));
         }
         let mut input = PolicyInput::of(action, spec, run);
         if let Some(worker) = worker {
@@ -166,7 +203,7 @@ fn rule(rules: &InForce, input: &PolicyInput, plan: &Plan, may_stand: bool) -> (
         Arc::make_mut(basis).shadow = beside(shadow, input);
     }
     if stands && rules.shadow.is_none() {
-        ruling.basis = None;
+        ruling = Ruling::standing(HashHex(rules.active.hash()));
     }
     (ruling, stands)
 }

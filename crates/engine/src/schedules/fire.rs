@@ -173,6 +173,7 @@ impl Look<'_> {
                 Ok(())
             }
             Err(error) => {
+                self.engine.0.counters.slot_failed();
                 tracing::warn!(schedule = self.row.spec.name, slot = slot_text(slot), %error, "a slot did not start");
                 self.record(slot, SlotState::Failed, None, Some(error.to_string()));
                 Ok(())

@@ -190,8 +190,7 @@ impl CardFacts<'_> {
     fn people(&self) -> String {
         let (row, run) = (self.row, self.run);
         let mut lines = Vec::new();
-        let by = run.header.started_by.clone().unwrap_or_else(|| run.header.trigger.to_string());
-        lines.push(format!("Started by: {}", visible(&by)));
+        lines.push(format!("Started by: {}", visible(&run.header.starter())));
         let groups =
             if row.approvers.is_empty() { "everybody who may approve".to_owned() } else { listed(&row.approvers) };
         lines.push(format!("Who may decide: {groups}"));

@@ -70,9 +70,9 @@ pub enum ReceiveError {
     #[error(transparent)]
     Read(#[from] ReadError),
     #[error("this delivery's id was used for another body")]
-    Mismatch,
-    #[error("this delivery could not be processed: {0}")]
-    Failed(String),
+    Mismatch { of: Source },
+    #[error("this delivery could not be processed: {why}")]
+    Failed { of: Source, why: String },
     #[error(transparent)]
     Engine(#[from] EngineError),
 }
@@ -153,8 +153,8 @@ impl Webhooks {
             DeliveryBegun::Begun(attempt) => self.answer_in_time(endpoint, row, attempt).await,
             DeliveryBegun::Recent => self.duplicate(&at, print).await,
             DeliveryBegun::InFlight => Ok(WebhookAnswer::Processing { delivery: at.key }),
-            DeliveryBegun::Mismatch => Err(ReceiveError::Mismatch),
-            _ => self.answered_before(&at).await,
+            DeliveryBegun::Mismatch => Err(ReceiveError::Mismatch { of: endpoint.source }),
+            _ => self.answered_before(&at, endpoint.source).await,
         }
     }
 
@@ -193,7 +193,7 @@ impl Webhooks {
         Ok(WebhookAnswer::Replayed(outcome))
     }
 
-    async fn answered_before(&self, at: &DeliveryRef) -> Result<WebhookAnswer, ReceiveError> {
+    async fn answered_before(&self, at: &DeliveryRef, of: Source) -> Result<WebhookAnswer, ReceiveError> {
         let record = self.0.0.store.idempotency(at.tenant, &at.client(), &at.key).await?;
         let Some(record) = record else { return Ok(WebhookAnswer::Processing { delivery: at.key.clone() }) };
         match (record.state, record.response) {
@@ -203,7 +203,7 @@ impl Webhooks {
             }
             (IdempotencyState::Completed, None) => Ok(WebhookAnswer::Replayed(Outcome::of(&at.key))),
             (IdempotencyState::Processing, _) => Ok(WebhookAnswer::Processing { delivery: at.key.clone() }),
-            (IdempotencyState::Failed, _) => Err(ReceiveError::Failed(record.error.unwrap_or_default())),
+            (IdempotencyState::Failed, _) => Err(ReceiveError::Failed { of, why: record.error.unwrap_or_default() }),
         }
     }
 }

@@ -19,35 +19,45 @@ use interlock_engine::{EncodedPlan, Engine, EngineOptions, JudgedBy};
 use interlock_store::StoreUrl;
 
 use crate::harness::{
-    Database, done, ends, engine_with, hello, options, plan_with, reaches, report, start, stop, tenant,
+    Database, PATIENCE, done, ends, engine_with, hello, options, plan_with, reaches, report, short_leases, start, stop,
+    tenant,
 };
 use crate::on_both;
 
-/// With an attempt to find a worker that is over soon.
-fn quick() -> EngineOptions {
-    let assignment = AssignmentTimes { ack: Millis(300), backoff: [Millis(150); 3], kept: Millis(200) };
+/// How long a worker may take to answer, and how long each attempt to find one may take.
+pub fn times(ack: Millis, attempt: Millis) -> EngineOptions {
+    let assignment = AssignmentTimes { ack, backoff: [attempt; 3], kept: Millis(200) };
     EngineOptions { assignment: Arc::new(assignment), judge: JudgedBy::Judge(Arc::new(AllowDeclared)), ..options() }
 }
 
-/// With one that takes as long as a test does.
-fn patient() -> EngineOptions {
-    let assignment =
-        AssignmentTimes { ack: Millis::from_secs(20), backoff: [Millis::from_secs(20); 3], kept: Millis(200) };
-    EngineOptions { assignment: Arc::new(assignment), ..quick() }
+/// With an attempt to find a worker that is over soon.
+fn quick() -> EngineOptions {
+    times(Millis::from_mins(5), Millis(150))
 }
 
-fn command(key: &str, rule: Workdir) -> StepSpec {
-    let mut step = StepSpec::new(key, Work::Command { argv: vec!["/bin/true".into()], env: BTreeMap::new() });
+/// With one that takes as long as a test does.
+pub fn patient() -> EngineOptions {
+    times(Millis::from_mins(5), Millis::from_mins(5))
+}
+
+/// The same, and a worker that is lost is noticed within the test.
+fn losing() -> EngineOptions {
+    EngineOptions { session_lease: short_leases().session_lease, ..patient() }
+}
+
+pub fn command(key: &str, rule: Workdir) -> StepSpec {
+    let env = BTreeMap::from([("APP_ENV".to_owned(), "test".to_owned())]);
+    let mut step = StepSpec::new(key, Work::Command { argv: vec!["/bin/true".into()], env });
     step.effect = Some(EffectClass::Idempotent);
     step.rules.workdir = Some(rule);
     step
 }
 
-fn shared(steps: Vec<StepSpec>) -> Arc<EncodedPlan> {
+pub fn shared(steps: Vec<StepSpec>) -> Arc<EncodedPlan> {
     plan_with(steps, |plan| plan.rules.profile = Some("dev-flex".into()))
 }
 
-fn commands(count: usize) -> Arc<EncodedPlan> {
+pub fn commands(count: usize) -> Arc<EncodedPlan> {
     shared((0..count).map(|at| command(&format!("c{at}"), Workdir::Run)).collect())
 }
 
@@ -55,36 +65,40 @@ async fn keeper(engine: &Engine, name: &str) -> SessionId {
     register(engine, name, None).await
 }
 
-async fn register(engine: &Engine, name: &str, tenant: Option<TenantId>) -> SessionId {
+pub async fn register(engine: &Engine, name: &str, tenant: Option<TenantId>) -> SessionId {
     let capabilities = vec![EFFECTS.into(), WORKDIR.into(), command_capability("dev-flex")];
     let hello = WorkerHello { worker: name.into(), tenant, capabilities: Some(capabilities), ..hello(4) };
     engine.workers().register(hello).await.unwrap().session
 }
 
 /// The next run that the session is asked to take.
-async fn offered(engine: &Engine, session: SessionId) -> RunOffer {
-    for _ in 0..100 {
-        engine.workers().heartbeat(session, &[], false).await.unwrap();
-        assert_eq!(engine.workers().poll(session, 1, Duration::from_millis(200)).await.unwrap(), []);
-        if let Some(offer) = engine.workers().take_run_offers(session).pop() {
-            return offer;
+pub async fn offered(engine: &Engine, session: SessionId) -> RunOffer {
+    let asked = async {
+        loop {
+            engine.workers().heartbeat(session, &[], false).await.unwrap();
+            assert_eq!(engine.workers().poll(session, 1, Duration::from_millis(200)).await.unwrap(), []);
+            if let Some(offer) = engine.workers().take_run_offers(session).pop() {
+                return offer;
+            }
         }
-    }
-    panic!("nothing was offered");
+    };
+    tokio::time::timeout(PATIENCE, asked).await.expect("a run is offered")
 }
 
-async fn claimed(engine: &Engine, session: SessionId) -> Assignment {
-    for _ in 0..50 {
-        engine.workers().heartbeat(session, &[], false).await.unwrap();
-        if let Some(claimed) = engine.workers().poll(session, 1, Duration::from_millis(200)).await.unwrap().pop() {
-            return claimed;
+pub async fn claimed(engine: &Engine, session: SessionId) -> Assignment {
+    let asked = async {
+        loop {
+            engine.workers().heartbeat(session, &[], false).await.unwrap();
+            if let Some(claimed) = engine.workers().poll(session, 1, Duration::from_millis(200)).await.unwrap().pop() {
+                return claimed;
+            }
+            assert!(engine.workers().take_run_offers(session).is_empty(), "it has the run already");
         }
-        assert!(engine.workers().take_run_offers(session).is_empty(), "it has the run already");
-    }
-    panic!("nothing was claimed");
+    };
+    tokio::time::timeout(PATIENCE, asked).await.expect("a step is claimed")
 }
 
-fn taking(offer: &RunOffer) -> OfferAnswer {
+pub fn taking(offer: &RunOffer) -> OfferAnswer {
     OfferAnswer {
         tenant: offer.at.tenant,
         run: offer.at.run,
@@ -95,17 +109,17 @@ fn taking(offer: &RunOffer) -> OfferAnswer {
 }
 
 fn refusing(offer: &RunOffer, check: PreflightCheck) -> OfferAnswer {
-    let answer = OfferVerdict::Refused { check, why: "not here".into() };
+    let answer = OfferVerdict::Refused { check, why: "not here".into(), own_fault: false };
     OfferAnswer { answer, ..taking(offer) }
 }
 
-async fn takes(engine: &Engine, session: SessionId) -> RunOffer {
+pub async fn takes(engine: &Engine, session: SessionId) -> RunOffer {
     let offer = offered(engine, session).await;
     engine.workers().answer_offer(session, taking(&offer)).await.unwrap();
     offer
 }
 
-async fn does_a_step(engine: &Engine, session: SessionId) {
+pub async fn does_a_step(engine: &Engine, session: SessionId) {
     let step = claimed(engine, session).await;
     assert!(step.command.as_ref().is_some_and(|terms| terms.workdir), "{step:?}");
     assert_eq!(report(engine, session, &step, done("1")).await, None);
@@ -135,6 +149,7 @@ on_both! {
         let (one, two) = (keeper(&engine, "one").await, keeper(&engine, "two").await);
         let offer = offered(&engine, one).await;
         assert_eq!((offer.at, offer.number, offer.commands.len()), (RunRef { tenant, run }, 1, 2));
+        assert_eq!(offer.commands[0].variables, ["APP_ENV"], "the worker's rules judge names before values are known");
         assert_eq!(engine.workers().poll(two, 1, Duration::from_millis(100)).await.unwrap(), []);
         assert_eq!(engine.workers().take_run_offers(two), [], "one is asked at a time");
         // A session cannot take what another session was offered.
@@ -174,7 +189,7 @@ on_both! {
     }
 
     async fn who_does_not_answer_is_followed_by_the_next(database: &Database) {
-        let engine = engine_with(database, quick()).await;
+        let engine = engine_with(database, times(Millis::from_secs(3), Millis::from_secs(3))).await;
         let tenant = tenant(&engine, |_| {}).await;
         let run = engine.runs().start(start(tenant, &commands(1), "null")).await.unwrap().run;
         let silent = keeper(&engine, "silent").await;
@@ -189,7 +204,7 @@ on_both! {
     }
 
     async fn a_failed_check_asks_the_next_and_ends_with_its_name(database: &Database) {
-        let engine = engine_with(database, quick()).await;
+        let engine = engine_with(database, patient()).await;
         let tenant = tenant(&engine, |_| {}).await;
         let run = engine.runs().start(start(tenant, &commands(1), "null")).await.unwrap().run;
         for (name, check) in
@@ -235,7 +250,7 @@ on_both! {
     }
 
     async fn a_worker_lost_between_steps_is_replaced_unasked(database: &Database) {
-        let engine = engine_with(database, patient()).await;
+        let engine = engine_with(database, losing()).await;
         let tenant = tenant(&engine, |_| {}).await;
         let run = engine.runs().start(start(tenant, &commands(2), "null")).await.unwrap().run;
         let dies = keeper(&engine, "dies").await;
@@ -273,7 +288,7 @@ on_both! {
     }
 
     async fn a_worker_lost_in_a_command_stops_the_run_until_it_is_reassigned(database: &Database) {
-        let engine = engine_with(database, patient()).await;
+        let engine = engine_with(database, losing()).await;
         let tenant = tenant(&engine, |_| {}).await;
         let run = engine.runs().start(start(tenant, &commands(1), "null")).await.unwrap().run;
         let dies = keeper(&engine, "dies").await;
@@ -296,7 +311,8 @@ on_both! {
         let tenant = tenant(&engine, |_| {}).await;
         let session = keeper(&engine, "one").await;
         for (rule, offers) in [(Workdir::Run, 2), (Workdir::Keep, 1)] {
-            let wait = Work::Wait { until: WaitFor::For(Millis(700)), timeout: None };
+            // Much longer than the worker is kept.
+            let wait = Work::Wait { until: WaitFor::For(Millis::from_secs(3)), timeout: None };
             let steps = vec![command("a", rule), StepSpec::new("w", wait), command("b", rule)];
             let run = engine.runs().start(start(tenant, &shared(steps), "null")).await.unwrap().run;
             let first = takes(&engine, session).await;

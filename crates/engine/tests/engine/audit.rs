@@ -15,9 +15,9 @@ use interlock_engine::{Engine, EngineError, EngineOptions};
 use interlock_evidence::SigningKey;
 use interlock_evidence::verify_bundle::verify_bundle;
 use interlock_evidence::verify_log::{BadEntry, Expected, LogCopy, Tampering, VerifiedLog, verify_log};
-use interlock_store::{AttachedWrites, AuditLogRow, EraseAuditDetails, Options, SetOnce, Store, StoreUrl};
+use interlock_store::{AttachedWrites, AuditLogRow, BundleRow, EraseAuditDetails, Options, SetOnce, Store, StoreUrl};
 
-use crate::harness::{Database, done, ends, engine_with, options, plan, reaches, start, stop, tenant, work};
+use crate::harness::{Database, PATIENCE, done, ends, engine_with, options, plan, reaches, start, stop, tenant, work};
 use crate::on_both;
 
 pub fn key() -> SigningKey {
@@ -51,17 +51,33 @@ pub fn verify(copy: &LogCopy) -> Result<VerifiedLog, BadEntry> {
 
 /// Waits until all that was committed is in the log.
 pub async fn caught_up(engine: &Engine, tenant: TenantId) -> AuditLogRow {
-    for _ in 0..200 {
-        // In the order in which events go, so that none slips through between two looks.
-        let unsealed = engine.store().unsealed_since().await.unwrap().is_some();
-        let behind = engine.store().audit_behind(None, 100).await.unwrap().contains(&tenant);
-        let log = engine.store().audit_log(tenant).await.unwrap();
-        if let Some(log) = log.filter(|_| !behind && !unsealed) {
-            return log;
+    let looking = async {
+        loop {
+            // In the order in which events go, so that none slips through between two looks.
+            let unsealed = engine.store().unsealed_since().await.unwrap().is_some();
+            let behind = engine.store().audit_behind(None, 100).await.unwrap().contains(&tenant);
+            let log = engine.store().audit_log(tenant).await.unwrap();
+            if let Some(log) = log.filter(|_| !behind && !unsealed) {
+                return log;
+            }
+            tokio::time::sleep(Duration::from_millis(50)).await;
         }
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
-    panic!("the log of {tenant} does not catch up");
+    };
+    tokio::time::timeout(PATIENCE, looking).await.unwrap_or_else(|_| panic!("the log of {tenant} does not catch up"))
+}
+
+/// Waits until the evidence of a run is made by itself.
+pub async fn bundles(engine: &Engine, tenant: TenantId, run: RunId) -> Vec<BundleRow> {
+    let looking = async {
+        loop {
+            let made = engine.store().bundles(tenant, run).await.unwrap();
+            if !made.is_empty() {
+                return made;
+            }
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, looking).await.expect("the run has its evidence")
 }
 
 fn gate() -> StepSpec {
@@ -173,14 +189,7 @@ on_both! {
         assert!(matches!(early, Err(EngineError::EvidenceNotDue { .. })), "{early:?}");
         approve(&engine, tenant, run).await;
         assert_eq!(ends(&engine, tenant, run).await, RunState::Succeeded);
-        let mut made = Vec::new();
-        for _ in 0..200 {
-            made = engine.store().bundles(tenant, run).await.unwrap();
-            if !made.is_empty() {
-                break;
-            }
-            tokio::time::sleep(Duration::from_millis(50)).await;
-        }
+        let made = bundles(&engine, tenant, run).await;
         assert_eq!(made.len(), 1, "a governed run is bundled without being asked for");
         let evidence = engine.audit().evidence(tenant, run, None).await.unwrap();
         assert_eq!((evidence.number, evidence.sha256), (0, made[0].sha256));

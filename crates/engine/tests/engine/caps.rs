@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use crate::harness::{Database, done, ends, patient_engine, plan, plan_with, start, stop, tenant, work};
+use crate::harness::{Database, done, ends, engine, plan, plan_with, start, stop, tenant, work};
 use interlock_core::plan::StepSpec;
 use interlock_core::run::why::{LimitOf, Throttle};
 use interlock_core::state::RunState;
@@ -13,14 +13,14 @@ use interlock_engine::EncodedPlan;
 use tokio::sync::Semaphore;
 
 const CAP: u32 = 5;
-/// Half of what forty pauses would take, and several times what a busy machine needs without them.
-const PATIENCE: Duration = Duration::from_secs(20);
+/// Less than what forty pauses would take, and many times what a busy machine needs without them.
+const WITHOUT_PAUSES: Duration = Duration::from_secs(35);
 
 /// Counts the live claims from outside the engines, again and again, while they work.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn never_more_live_claims_than_the_cap_over_two_servers() {
     let database = Database::postgres().await;
-    let (one, two) = (patient_engine(&database).await, patient_engine(&database).await);
+    let (one, two) = (engine(&database).await, engine(&database).await);
     let tenant = tenant(&one, |tenant| tenant.caps.max_concurrency = Some(CAP)).await;
     let running = Arc::new(AtomicU32::new(0));
     let peak = Arc::new(AtomicU32::new(0));
@@ -30,7 +30,7 @@ async fn never_more_live_claims_than_the_cap_over_two_servers() {
             let (running, peak) = (Arc::clone(&running), Arc::clone(&peak));
             async move {
                 peak.fetch_max(running.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
-                tokio::time::sleep(Duration::from_millis(5)).await;
+                tokio::time::sleep(Duration::from_millis(20)).await;
                 running.fetch_sub(1, Ordering::SeqCst);
                 done("1")
             }
@@ -75,7 +75,7 @@ fn narrow(max: u32) -> Arc<EncodedPlan> {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn never_more_live_claims_of_a_workflow_than_it_may_have_over_two_servers() {
     let database = Database::postgres().await;
-    let (one, two) = (patient_engine(&database).await, patient_engine(&database).await);
+    let (one, two) = (engine(&database).await, engine(&database).await);
     let tenant = tenant(&one, |_| {}).await;
     for engine in [&one, &two] {
         work(engine, 16, |_| async {
@@ -112,7 +112,7 @@ async fn never_more_live_claims_of_a_workflow_than_it_may_have_over_two_servers(
 
 crate::on_both! {
     async fn a_workflow_at_its_limit_stands_in_nobodys_way(database: &Database) {
-        let engine = patient_engine(database).await;
+        let engine = engine(database).await;
         let tenant = tenant(&engine, |_| {}).await;
         let (narrow, free) = (narrow(1), plan(vec![StepSpec::task("free", "free")]));
         let gate = Arc::new(Semaphore::new(0));
@@ -150,12 +150,12 @@ crate::on_both! {
         for run in held {
             assert_eq!(ends(&engine, tenant, run).await, RunState::Succeeded);
         }
-        assert!(began.elapsed() < PATIENCE, "{:?}", began.elapsed());
+        assert!(began.elapsed() < WITHOUT_PAUSES, "{:?}", began.elapsed());
         stop(engine).await;
     }
 
     async fn runs_over_the_rate_of_a_workflow_are_delayed(database: &Database) {
-        let engine = patient_engine(database).await;
+        let engine = engine(database).await;
         let tenant = tenant(&engine, |_| {}).await;
         let plan = plan_with(vec![StepSpec::task("a", "a"), StepSpec::task("b", "b")], |plan| {
             plan.rules.runs_per_min_max = Some(30);
@@ -171,7 +171,7 @@ crate::on_both! {
         }
         // Thirty at once, the next one two seconds later: its time, and neither a refusal nor a try every instant.
         let waited = engine.now().since(began).0;
-        assert!((1_900..30_000).contains(&waited), "the last one waited {waited} ms");
+        assert!((1_900..55_000).contains(&waited), "the last one waited {waited} ms");
         stop(engine).await;
     }
 }

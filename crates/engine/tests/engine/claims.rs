@@ -15,12 +15,14 @@ use interlock_core::work::{
 use interlock_engine::commands::control::ResolveRequest;
 use interlock_engine::{Engine, EngineError};
 
-use crate::harness::{Database, done, ends, engine, hello, plan, reaches, start, stop, tenant};
+use crate::harness::{
+    Database, PATIENCE, done, ends, engine, engine_that_loses_workers, hello, plan, reaches, start, stop, tenant,
+};
 use crate::on_both;
 
 on_both! {
     async fn a_lost_worker_leaves_a_doubt_and_its_late_report_settles_it(database: &Database) {
-        let engine = engine(database).await;
+        let engine = engine_that_loses_workers(database).await;
         let (tenant, run, session, claimed) = unsafe_step(&engine).await;
         reaches(&engine, tenant, run, RunState::Paused).await;
         assert_eq!(states(&engine, tenant, run).await, [ReceiptState::InDoubt]);
@@ -76,7 +78,7 @@ on_both! {
         let session = engine.workers().register(plain()).await.unwrap().session;
         // The poll's caller goes away as soon as the step is there.
         let workers = engine.workers();
-        let polling = workers.poll(session, 1, Duration::from_secs(30));
+        let polling = workers.poll(session, 1, PATIENCE);
         let run = {
             let mut polling = Box::pin(polling);
             for _ in 0..3 {
@@ -91,7 +93,7 @@ on_both! {
                 watcher.next_of_run().await.unwrap();
             }
             // It is handed over right after its commit.
-            tokio::time::sleep(Duration::from_millis(100)).await;
+            tokio::time::sleep(Duration::from_secs(1)).await;
             run
         };
         engine.workers().unregister(session).await.unwrap();
@@ -155,7 +157,7 @@ async fn unsafe_step(engine: &Engine) -> (TenantId, RunId, SessionId, Assignment
 }
 
 async fn next(engine: &Engine, session: SessionId) -> Assignment {
-    engine.workers().poll(session, 1, Duration::from_secs(10)).await.unwrap().pop().expect("work")
+    engine.workers().poll(session, 1, PATIENCE).await.unwrap().pop().expect("work")
 }
 
 /// Answers whether the report was recorded now.

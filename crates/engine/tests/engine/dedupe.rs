@@ -17,7 +17,7 @@ use interlock_engine::commands::start::EncodedPlan;
 use interlock_engine::{Engine, EngineError};
 use serde_json::json;
 
-use crate::harness::{Database, done, ends, engine, hello, plan, start, stop, tenant};
+use crate::harness::{Database, PATIENCE, done, ends, engine, hello, plan, start, stop, tenant};
 use crate::on_both;
 
 fn told_once(window: u64) -> Arc<EncodedPlan> {
@@ -49,7 +49,7 @@ impl Teller {
 
     async fn begins(&self, plan: &Arc<EncodedPlan>) -> (RunId, Assignment) {
         let run = self.engine.runs().start(start(self.tenant, plan, "null")).await.unwrap().run;
-        let assignments = self.engine.workers().poll(self.session, 9, Duration::from_secs(10)).await.unwrap();
+        let assignments = self.engine.workers().poll(self.session, 9, PATIENCE).await.unwrap();
         (run, assignments.into_iter().find(|assignment| assignment.at.run == run).expect("its step"))
     }
 
@@ -121,7 +121,7 @@ on_both! {
         let failed = StepError::new(ErrorClass::Unavailable, "AGAIN", "again");
         let backoff = Some(interlock_core::time::Millis(0));
         teller.reports(&first, ReportedOutcome::Retry { error: failed, backoff }).await;
-        let again = teller.engine.workers().poll(teller.session, 1, Duration::from_secs(10)).await.unwrap().pop().unwrap();
+        let again = teller.engine.workers().poll(teller.session, 1, PATIENCE).await.unwrap().pop().unwrap();
         assert_eq!((again.at.run, again.at.attempt), (first.at.run, 2));
         assert!(matches!(teller.asks(&again, "slack:C1").await.unwrap(), EffectAnswer::Performed { .. }));
         stop(teller.engine).await;
@@ -147,7 +147,7 @@ on_both! {
         // The call was made, and the step has failed all the same.
         let failed = StepError::new(ErrorClass::Terminal, "NO", "no");
         teller.reports(&third, ReportedOutcome::Dead { error: failed }).await;
-        let rollback = teller.engine.workers().poll(teller.session, 1, Duration::from_secs(10)).await.unwrap().pop().unwrap();
+        let rollback = teller.engine.workers().poll(teller.session, 1, PATIENCE).await.unwrap().pop().unwrap();
         let (_, fourth) = teller.begins(&told_once(HOUR)).await;
         assert!(is_elsewhere(&teller.asks(&fourth, "slack:C2").await, gone), "it is being undone");
         teller.reports(&rollback, done("null")).await;
@@ -203,7 +203,7 @@ on_both! {
         assert!(matches!(undone, Err(EngineError::Rejected(Rejection::NothingToUndo { .. }))), "{undone:?}");
         // The one that did it can be undone, and what is undone does not count any more.
         let undoing = teller.engine.runs().undo_as_new(teller.tenant, undo(one), Context::operator("olga")).await.unwrap().run;
-        let rollback = teller.engine.workers().poll(teller.session, 1, Duration::from_secs(10)).await.unwrap().pop().unwrap();
+        let rollback = teller.engine.workers().poll(teller.session, 1, PATIENCE).await.unwrap().pop().unwrap();
         assert_eq!(rollback.at.run, undoing);
         teller.reports(&rollback, done("null")).await;
         ends(&teller.engine, teller.tenant, undoing).await;
@@ -225,7 +225,7 @@ on_both! {
         }
         let capabilities = Some(vec!["connector".to_owned(), EFFECTS.to_owned()]);
         let asking = engine.workers().register(WorkerHello { capabilities, ..hello(9) }).await.unwrap().session;
-        assert_eq!(engine.workers().poll(asking, 1, Duration::from_secs(10)).await.unwrap().len(), 1);
+        assert_eq!(engine.workers().poll(asking, 1, PATIENCE).await.unwrap().len(), 1);
         stop(engine).await;
     }
 }

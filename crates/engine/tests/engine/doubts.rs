@@ -15,12 +15,12 @@ use interlock_core::work::{EFFECTS, EffectAnswer, EffectIntent, WorkerHello};
 use interlock_engine::{Engine, EngineOptions};
 use serde_json::{Value, json};
 
-use crate::harness::{Database, ends, engine_with, hello, options, plan, reaches, start, stop, tenant};
+use crate::harness::{Database, PATIENCE, ends, engine_with, hello, plan, reaches, short_leases, start, stop, tenant};
 use crate::on_both;
 use crate::target::Target;
 
 async fn settling(database: &Database) -> Engine {
-    engine_with(database, EngineOptions { effect_settles_after: Millis(300), ..options() }).await
+    engine_with(database, EngineOptions { effect_settles_after: Millis(300), ..short_leases() }).await
 }
 
 /// A run whose worker was lost in the middle of a call, and the call's effect key.
@@ -33,7 +33,7 @@ async fn in_doubt(engine: &Engine) -> (TenantId, RunId, String) {
     let run = engine.runs().start(start(tenant, &plan(vec![post]), &input)).await.unwrap().run;
     let capabilities = Some(vec![EFFECTS.into(), "connector".into()]);
     let session = engine.workers().register(WorkerHello { capabilities, ..hello(1) }).await.unwrap().session;
-    let assignment = engine.workers().poll(session, 1, Duration::from_secs(30)).await.unwrap().remove(0);
+    let assignment = engine.workers().poll(session, 1, PATIENCE).await.unwrap().remove(0);
     let (at, epoch, request) = (assignment.at, assignment.epoch, Json::trusted(input));
     let template = "slack:post:C1".into();
     let intent = EffectIntent { at, epoch, template, number: 0, effect: EffectClass::Unsafe, request };
@@ -76,12 +76,12 @@ on_both! {
         let target = channel(&Arc::default());
         engine.reach_targets(target.caller());
         let (tenant, run, _) = in_doubt(&engine).await;
-        for _ in 0..200 {
-            if receipt(&engine, tenant, run).await.state == ReceiptState::Failed {
-                break;
+        let settled = async {
+            while receipt(&engine, tenant, run).await.state != ReceiptState::Failed {
+                tokio::time::sleep(Duration::from_millis(50)).await;
             }
-            tokio::time::sleep(Duration::from_millis(50)).await;
-        }
+        };
+        tokio::time::timeout(PATIENCE, settled).await.expect("the doubt is resolved");
         let kept = receipt(&engine, tenant, run).await;
         assert_eq!(kept.state, ReceiptState::Failed);
         assert_eq!(kept.response.unwrap().to_value().unwrap()["found"], json!(false), "the evidence");
@@ -96,12 +96,12 @@ on_both! {
         let target = Target::new(|_| None);
         engine.reach_targets(target.caller());
         let (tenant, run, _) = in_doubt(&engine).await;
-        for _ in 0..200 {
-            if !target.asked().is_empty() {
-                break;
+        let asked = async {
+            while target.asked().is_empty() {
+                tokio::time::sleep(Duration::from_millis(50)).await;
             }
-            tokio::time::sleep(Duration::from_millis(50)).await;
-        }
+        };
+        tokio::time::timeout(PATIENCE, asked).await.expect("the target is asked");
         tokio::time::sleep(Duration::from_millis(300)).await;
         assert_eq!(target.asked().len(), 1, "the next question has time");
         assert_eq!(receipt(&engine, tenant, run).await.state, ReceiptState::InDoubt);

@@ -1,7 +1,5 @@
 //! Effects whose run ends, or is continued by another, before it is known what became of them.
 
-use std::time::Duration;
-
 use interlock_core::ids::{ReceiptId, RunId, SessionId, TenantId};
 use interlock_core::json::Json;
 use interlock_core::machine::step::Resolution;
@@ -14,7 +12,7 @@ use interlock_core::work::{Assignment, EffectAnswer, EffectIntent, EffectOutcome
 use interlock_engine::commands::control::ResolveRequest;
 use interlock_engine::{Engine, EngineError};
 
-use crate::harness::{Database, done, ends, engine, hello, plan, reaches, start, stop, tenant};
+use crate::harness::{Database, PATIENCE, done, ends, engine, hello, plan, reaches, start, stop, tenant};
 use crate::on_both;
 
 on_both! {
@@ -122,7 +120,7 @@ async fn report(engine: &Engine, session: SessionId, assignment: &Assignment, ou
 }
 
 async fn next(engine: &Engine, session: SessionId) -> Assignment {
-    engine.workers().poll(session, 1, Duration::from_secs(10)).await.unwrap().pop().expect("work")
+    engine.workers().poll(session, 1, PATIENCE).await.unwrap().pop().expect("work")
 }
 
 fn json(text: &str) -> Json {

@@ -1,7 +1,6 @@
 //! Which runs have evidence without being asked for it, and what it says of their credentials; on both databases.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use interlock_core::governance::action::Action;
 use interlock_core::governance::judge::{Decision, Judge, Ruling};
@@ -19,8 +18,8 @@ use interlock_engine::{Engine, EngineOptions, JudgedBy, StartRun};
 use interlock_evidence::verify_bundle::verify_bundle;
 use interlock_store::EraseAuditDetails;
 
-use crate::audit::{caught_up, copy, key, logging, verify};
-use crate::harness::{Database, done, ends, engine_with, hello, plan, start, stop, tenant, work};
+use crate::audit::{bundles, caught_up, copy, key, logging, verify};
+use crate::harness::{Database, PATIENCE, done, ends, engine_with, hello, plan, start, stop, tenant, work};
 use crate::on_both;
 
 #[derive(Debug)]
@@ -32,16 +31,9 @@ impl Judge for DenyAll {
     }
 }
 
-/// How many bundles of a run are made by themselves, within seconds.
+/// How many bundles of a run are made by themselves.
 async fn bundled(engine: &Engine, tenant: TenantId, run: RunId) -> usize {
-    for _ in 0..200 {
-        let made = engine.store().bundles(tenant, run).await.unwrap().len();
-        if made > 0 {
-            return made;
-        }
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
-    0
+    bundles(engine, tenant, run).await.len()
 }
 
 on_both! {
@@ -96,7 +88,7 @@ on_both! {
         // However the attempt ends: given back, tried again, done.
         let run = engine.runs().start(start(tenant, &steps, "1")).await.unwrap().run;
         for outcome in [ReportedOutcome::Released, done("1")] {
-            let assignment = engine.workers().poll(session, 1, Duration::from_secs(30)).await.unwrap().remove(0);
+            let assignment = engine.workers().poll(session, 1, PATIENCE).await.unwrap().remove(0);
             let report = Report {
                 at: assignment.at, epoch: assignment.epoch, outcome, claim_next: false, cost: None,
                 credentials: vec![used.clone()],

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use crate::harness::{Database, done, ends, engine, engine_with, options, plan, start, stop, tenant, work};
+use crate::harness::{Database, PATIENCE, done, ends, engine, engine_with, options, plan, start, stop, tenant, work};
 use crate::on_both;
 use interlock_core::ids::{OutboundId, RunId, ServerId, TenantId};
 use interlock_core::plan::StepSpec;
@@ -18,6 +18,7 @@ on_both! {
         let tenant = tenant(&engine, |_| {}).await;
         work(&engine, 32, |_| async { done("1") });
         let plan = plan(vec![StepSpec::task("a", "a"), StepSpec::task("b", "b"), StepSpec::task("c", "c")]);
+        let (read_to, mut read) = tokio::sync::watch::channel(0);
         let reading = tokio::spawn({
             let engine = engine.clone();
             async move {
@@ -35,6 +36,7 @@ on_both! {
                         assert_eq!(event.seq, last + 1, "a run's events come in order, once");
                         cursor = event.cursor;
                     }
+                    read_to.send_replace(cursor);
                 }
             }
         });
@@ -43,10 +45,12 @@ on_both! {
             let starts = (0..200).map(|_| handle.start(start(tenant, &plan, "null")));
             futures::future::join_all(starts).await.into_iter().map(|started| started.unwrap().run).collect()
         };
+        let mut events = 0;
         for run in &runs {
             ends(&engine, tenant, *run).await;
+            events += engine.store().run_overview(tenant, *run).await.unwrap().unwrap().version;
         }
-        tokio::time::sleep(Duration::from_millis(1500)).await;
+        tokio::time::timeout(PATIENCE, read.wait_for(|cursor| *cursor >= events)).await.expect("all is read").unwrap();
         engine.stop().await;
         let seen = reading.await.unwrap();
         assert_eq!(seen.len(), runs.len());
@@ -73,7 +77,7 @@ on_both! {
         }
         let mut before = engine.events().watch_tenant(tenant, 0);
         while before.cursor() < events {
-            tokio::time::timeout(Duration::from_secs(20), before.next_of_tenant()).await.unwrap().unwrap();
+            tokio::time::timeout(PATIENCE, before.next_of_tenant()).await.unwrap().unwrap();
         }
         let kept = Millis::from_hours(24 * 30);
         let mut sweep = Sweep::new(engine.now() + Millis::from_hours(24));
@@ -84,7 +88,7 @@ on_both! {
         let run = engine.runs().start(start(tenant, &plan, "null")).await.unwrap().run;
         ends(&engine, tenant, run).await;
         let mut watcher = engine.events().watch_tenant(tenant, 0);
-        let next = tokio::time::timeout(Duration::from_secs(20), watcher.next_of_tenant()).await;
+        let next = tokio::time::timeout(PATIENCE, watcher.next_of_tenant()).await;
         assert_eq!(next.expect("it gets past them").unwrap()[0].run, run);
         let queued = async {
             loop {
@@ -95,7 +99,7 @@ on_both! {
                 tokio::time::sleep(Duration::from_millis(20)).await;
             }
         };
-        tokio::time::timeout(Duration::from_secs(20), queued).await.expect("the publisher gets past them");
+        tokio::time::timeout(PATIENCE, queued).await.expect("the publisher gets past them");
         stop(engine).await;
     }
 }
@@ -133,7 +137,7 @@ async fn a_survivor_seals_what_a_dead_server_left() {
     let run = dying.runs().start(start(tenant, &plan(vec![StepSpec::task("a", "a")]), "null")).await.unwrap().run;
     stop(dying).await;
     let mut watcher = survivor.events().watch_tenant(tenant, 0);
-    let sealed = tokio::time::timeout(Duration::from_secs(15), watcher.next_of_tenant()).await;
+    let sealed = tokio::time::timeout(PATIENCE, watcher.next_of_tenant()).await;
     let events = sealed.expect("the survivor has sealed it").unwrap();
     assert_eq!((events[0].run, events[0].cursor), (run, 1));
     stop(survivor).await;
@@ -157,7 +161,7 @@ async fn a_server_whose_database_was_restored_stops() {
             tokio::time::sleep(Duration::from_millis(100)).await;
         }
     };
-    let error = tokio::time::timeout(Duration::from_secs(20), noticed).await.unwrap();
+    let error = tokio::time::timeout(PATIENCE, noticed).await.unwrap();
     assert!(error.contains("restored from a backup") && error.contains("restart"), "{error}");
     stop(engine).await;
 }
@@ -188,7 +192,7 @@ async fn two_servers_seal_one_feed() {
     let (mut cursor, mut seen) = (0, HashMap::<RunId, u64>::new());
     let mut watcher = engines[1].events().watch_tenant(tenant, 0);
     while cursor < total {
-        let next = tokio::time::timeout(Duration::from_secs(20), watcher.next_of_tenant()).await;
+        let next = tokio::time::timeout(PATIENCE, watcher.next_of_tenant()).await;
         for event in next.expect("everything is sealed in time").unwrap() {
             assert_eq!(event.cursor, cursor + 1, "cursors are dense");
             let last = seen.insert(event.run, event.seq).unwrap_or(0);

@@ -128,7 +128,7 @@ on_both! {
         assert!(notice.contains("worker_orchestration.enabled is off") && notice.contains("interlock flag set"), "{notice}");
 
         switch(&engine, tenant, true).await;
-        let first = poll(5_000).await.unwrap().remove(0);
+        let first = poll(60_000).await.unwrap().remove(0);
         assert_eq!((first.at.run, engine.workers().notice(session)), (run, None));
         // What it has, it finishes; the next step is not its any more.
         switch(&engine, tenant, false).await;

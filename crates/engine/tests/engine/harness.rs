@@ -1,6 +1,6 @@
 //! What the engine's tests stand on: an engine over either database, and a worker small enough to see through.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::future::Future;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -13,7 +13,7 @@ use interlock_core::state::RunState;
 use interlock_core::time::Millis;
 use interlock_core::work::{Assignment, EFFECTS, Report, ReportedOutcome, WorkerHello};
 use interlock_engine::deliver::NoOtherDestinations;
-use interlock_engine::{EncodedPlan, Engine, EngineOptions, StartRun};
+use interlock_engine::{EncodedPlan, Engine, EngineError, EngineOptions, StartRun};
 use interlock_store::{Options, Store, StoreUrl, Tenant};
 
 static NUMBER: AtomicU32 = AtomicU32::new(0);
@@ -55,11 +55,14 @@ impl Drop for Database {
     }
 }
 
-/// Options with short leases, so that a lost worker is noticed within a test's patience.
+/// How long a test waits for what usually takes milliseconds: far longer than a busy machine stands still.
+pub const PATIENCE: Duration = Duration::from_mins(1);
+
+/// Options with leases that outlive a test: a worker keeps its session also where the machine stands still for seconds.
 pub fn options() -> EngineOptions {
     EngineOptions {
-        session_lease: Millis(1_500),
-        session_renewal: Millis(300),
+        session_lease: Millis::from_mins(10),
+        session_renewal: Millis::from_mins(1),
         reap_every: Millis(100),
         scan_every: Millis(200),
         seal_every: Millis(20),
@@ -77,9 +80,14 @@ pub async fn engine(database: &Database) -> Engine {
     engine_with(database, options()).await
 }
 
-/// An engine whose workers keep their sessions on a machine that is short of time, for tests in which none is lost.
-pub async fn patient_engine(database: &Database) -> Engine {
-    engine_with(database, EngineOptions { session_lease: Millis::from_secs(20), ..options() }).await
+/// With leases that end within a test, for tests in which a worker is lost.
+pub fn short_leases() -> EngineOptions {
+    EngineOptions { session_lease: Millis::from_secs(4), ..options() }
+}
+
+/// An engine that notices within seconds that a worker is lost.
+pub async fn engine_that_loses_workers(database: &Database) -> Engine {
+    engine_with(database, short_leases()).await
 }
 
 pub async fn stop(engine: Engine) {
@@ -118,6 +126,8 @@ pub fn hello(slots: u32) -> WorkerHello {
         build_id: None,
         tasks: None,
         capabilities: Some(vec![EFFECTS.into()]),
+        environments: None,
+        labels: BTreeMap::new(),
     }
 }
 
@@ -125,7 +135,8 @@ pub fn done(output: &str) -> ReportedOutcome {
     ReportedOutcome::Completed { output: Json::parse(output, 1 << 20).unwrap() }
 }
 
-/// A worker whose tasks are one function. Stops when the returned guard is dropped.
+/// A worker whose tasks are one function. Like any worker it takes a new session when its own is gone. Stops with the
+/// engine, or when it is aborted by what is returned.
 pub fn work<F, Fut>(engine: &Engine, slots: u32, task: F) -> tokio::task::AbortHandle
 where
     F: Fn(Assignment) -> Fut + Send + Sync + 'static,
@@ -133,35 +144,43 @@ where
 {
     let engine = engine.clone();
     let task = Arc::new(task);
+    let working =
+        tokio::spawn(async move { while let Err(EngineError::SessionGone) = session(&engine, slots, &task).await {} });
+    working.abort_handle()
+}
+
+/// One session of such a worker, until it is gone or the engine stops.
+async fn session<F, Fut>(engine: &Engine, slots: u32, task: &Arc<F>) -> Result<(), EngineError>
+where
+    F: Fn(Assignment) -> Fut + Send + Sync + 'static,
+    Fut: Future<Output = ReportedOutcome> + Send + 'static,
+{
+    let session = engine.workers().register(hello(slots)).await?.session;
+    let held: Arc<std::sync::Mutex<HashMap<RunId, _>>> = Arc::default();
+    let renewing = (engine.clone(), Arc::clone(&held));
     tokio::spawn(async move {
-        let session = engine.workers().register(hello(slots)).await.unwrap().session;
-        let held: Arc<std::sync::Mutex<HashMap<RunId, _>>> = Arc::default();
-        let renewing = (engine.clone(), Arc::clone(&held));
-        tokio::spawn(async move {
-            loop {
-                tokio::time::sleep(Duration::from_millis(200)).await;
-                let listed: Vec<_> = renewing.1.lock().unwrap().values().copied().collect();
-                if renewing.0.workers().heartbeat(session, &listed, false).await.is_err() {
-                    return;
-                }
-            }
-        });
-        while let Ok(assignments) = engine.workers().poll(session, slots as usize, Duration::from_secs(5)).await {
-            for assignment in assignments {
-                let (engine, task, held) = (engine.clone(), Arc::clone(&task), Arc::clone(&held));
-                tokio::spawn(async move {
-                    let mut next = Some(assignment);
-                    while let Some(assignment) = next {
-                        held.lock().unwrap().insert(assignment.at.run, assignment.at);
-                        let outcome = task(assignment.clone()).await;
-                        next = report(&engine, session, &assignment, outcome).await;
-                        held.lock().unwrap().remove(&assignment.at.run);
-                    }
-                });
+        loop {
+            tokio::time::sleep(Duration::from_millis(200)).await;
+            let listed: Vec<_> = renewing.1.lock().unwrap().values().copied().collect();
+            if renewing.0.workers().heartbeat(session, &listed, false).await.is_err() {
+                return;
             }
         }
-    })
-    .abort_handle()
+    });
+    loop {
+        for assignment in engine.workers().poll(session, slots as usize, Duration::from_secs(5)).await? {
+            let (engine, task, held) = (engine.clone(), Arc::clone(task), Arc::clone(&held));
+            tokio::spawn(async move {
+                let mut next = Some(assignment);
+                while let Some(assignment) = next {
+                    held.lock().unwrap().insert(assignment.at.run, assignment.at);
+                    let outcome = task(assignment.clone()).await;
+                    next = report(&engine, session, &assignment, outcome).await;
+                    held.lock().unwrap().remove(&assignment.at.run);
+                }
+            });
+        }
+    }
 }
 
 pub async fn report(
@@ -182,7 +201,7 @@ pub async fn report(
 }
 
 pub async fn ends(engine: &Engine, tenant: TenantId, run: RunId) -> RunState {
-    tokio::time::timeout(Duration::from_secs(30), engine.events().wait_for_end(tenant, run))
+    tokio::time::timeout(PATIENCE, engine.events().wait_for_end(tenant, run))
         .await
         .unwrap_or_else(|_| panic!("{run} did not end in time"))
         .unwrap()
@@ -200,7 +219,7 @@ pub async fn reaches(engine: &Engine, tenant: TenantId, run: RunId, state: RunSt
             }
         }
     };
-    if tokio::time::timeout(Duration::from_secs(20), seen).await.is_err() {
+    if tokio::time::timeout(PATIENCE, seen).await.is_err() {
         let now = engine.store().run_overview(tenant, run).await.unwrap().unwrap();
         panic!("{run} is {} ({:?}), not {state}", now.state, now.reason);
     }

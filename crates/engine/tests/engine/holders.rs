@@ -1,7 +1,5 @@
 //! A worker speaks and acts for what it was given itself, and for nothing that another worker of its tenant has.
 
-use std::time::Duration;
-
 use interlock_core::ids::{ReceiptId, SessionId};
 use interlock_core::json::Json;
 use interlock_core::plan::StepSpec;
@@ -14,7 +12,7 @@ use interlock_core::work::{
 };
 use interlock_engine::{Engine, EngineError};
 
-use crate::harness::{Database, done, ends, engine, hello, plan, start, stop, tenant};
+use crate::harness::{Database, PATIENCE, done, ends, engine, hello, plan, start, stop, tenant};
 use crate::on_both;
 
 fn is_not_its_own<T: std::fmt::Debug>(answer: Result<T, EngineError>) {
@@ -54,7 +52,7 @@ on_both! {
         step.effect = Some(EffectClass::Unsafe);
         let steps = plan(vec![step]);
         let run = engine.runs().start(start(tenant, &steps, "null")).await.unwrap().run;
-        let held = engine.workers().poll(holder, 1, Duration::from_secs(10)).await.unwrap().remove(0);
+        let held = engine.workers().poll(holder, 1, PATIENCE).await.unwrap().remove(0);
         let workers = engine.workers();
         let failed = || ReportedOutcome::Dead { error: StepError::new(ErrorClass::Terminal, "NO", "no") };
 
@@ -82,7 +80,7 @@ on_both! {
         let mut step = StepSpec::task("pay", "pay");
         step.effect = Some(EffectClass::Unsafe);
         engine.runs().start(start(tenant, &plan(vec![step]), "null")).await.unwrap();
-        let held = engine.workers().poll(holder, 1, Duration::from_secs(10)).await.unwrap().remove(0);
+        let held = engine.workers().poll(holder, 1, PATIENCE).await.unwrap().remove(0);
         let workers = engine.workers();
         let EffectAnswer::Perform { receipt, .. } = workers.intent(holder, intent(&held)).await.unwrap() else {
             panic!("it is to be performed")

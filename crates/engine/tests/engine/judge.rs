@@ -2,7 +2,6 @@
 //! databases and over a restart.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use interlock_core::governance::action::Action;
 use interlock_core::governance::judge::{Decision, Judge, Ruling};
@@ -18,7 +17,9 @@ use interlock_core::work::{Assignment, EffectAnswer, EffectIntent, EffectOutcome
 use interlock_engine::commands::vote::VoteRequest;
 use interlock_engine::{Engine, EngineOptions, JudgedBy};
 
-use crate::harness::{Database, done, ends, engine_with, hello, options, plan, reaches, report, start, stop, tenant};
+use crate::harness::{
+    Database, PATIENCE, done, ends, engine_with, hello, options, plan, reaches, report, start, stop, tenant,
+};
 use crate::on_both;
 
 /// Decides by what an action is called.
@@ -58,7 +59,7 @@ async fn judged(database: &Database) -> Engine {
 }
 
 async fn next(engine: &Engine, session: SessionId) -> Assignment {
-    engine.workers().poll(session, 1, Duration::from_secs(30)).await.unwrap().remove(0)
+    engine.workers().poll(session, 1, PATIENCE).await.unwrap().remove(0)
 }
 
 fn intent(assignment: &Assignment, template: &str, request: &str) -> EffectIntent {

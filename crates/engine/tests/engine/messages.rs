@@ -14,7 +14,7 @@ use interlock_engine::{Engine, EngineError, EngineOptions};
 use interlock_outbound::{Outbound, OutboundOptions};
 use interlock_store::{DeadLetter, OutboundRow};
 
-use crate::harness::{Database, done, ends, engine_with, hello, options, plan, report, start, stop, tenant};
+use crate::harness::{Database, PATIENCE, done, ends, engine_with, hello, options, plan, report, start, stop, tenant};
 use crate::on_both;
 
 /// A worker whose step asks with these messages.
@@ -29,7 +29,7 @@ on_both! {
         let tenant = tenant(&engine, |_| {}).await;
         let session = engine.workers().register(hello(1)).await.unwrap().session;
         let run = engine.runs().start(start(tenant, &plan(vec![StepSpec::task("ask", "ask")]), "null")).await.unwrap().run;
-        let assignment = engine.workers().poll(session, 1, Duration::from_secs(10)).await.unwrap().remove(0);
+        let assignment = engine.workers().poll(session, 1, PATIENCE).await.unwrap().remove(0);
         let (gone, unknown) = (RunId(engine.fresh_id()), OutboundId(engine.fresh_id()));
         let nowhere =
             ["log".to_owned(), format!("signal:{gone}/go"), format!("webhook:{unknown}"), "webhook:desk".to_owned()];
@@ -74,7 +74,7 @@ on_both! {
         let ask = plan(vec![StepSpec::task("ask", "ask")]);
         for (tenant, arrives) in [(mine, true), (theirs, false)] {
             engine.runs().start(start(tenant, &ask, "null")).await.unwrap();
-            let assignment = engine.workers().poll(session, 1, Duration::from_secs(10)).await.unwrap().remove(0);
+            let assignment = engine.workers().poll(session, 1, PATIENCE).await.unwrap().remove(0);
             let outcome = asks("webhook:desk".to_owned());
             let report = Report { at: assignment.at, epoch: assignment.epoch, outcome, claim_next: false, cost: None, credentials: Vec::new() };
             assert_eq!(engine.workers().complete(session, report).await.is_ok(), arrives);
@@ -90,21 +90,21 @@ on_both! {
         let session = engine.workers().register(hello(2)).await.unwrap().session;
         // One run waits for what the other one sends.
         let waits = engine.runs().start(start(tenant, &ask, "null")).await.unwrap().run;
-        let first = engine.workers().poll(session, 1, Duration::from_secs(10)).await.unwrap().remove(0);
+        let first = engine.workers().poll(session, 1, PATIENCE).await.unwrap().remove(0);
         report(&engine, session, &first, ReportedOutcome::Waiting {
             signal: "go".into(), key: None, timeout: None, outbound: Vec::new(),
         }).await;
         let sends = engine.runs().start(start(tenant, &ask, "null")).await.unwrap().run;
-        let second = engine.workers().poll(session, 1, Duration::from_secs(10)).await.unwrap().remove(0);
+        let second = engine.workers().poll(session, 1, PATIENCE).await.unwrap().remove(0);
         assert_eq!(second.at.run, sends);
         report(&engine, session, &second, asks(format!("signal:{waits}/go"))).await;
-        let woken = engine.workers().poll(session, 1, Duration::from_secs(20)).await.unwrap().remove(0);
+        let woken = engine.workers().poll(session, 1, PATIENCE).await.unwrap().remove(0);
         assert_eq!((woken.at.run, woken.payload.as_ref().map(Json::as_str)), (waits, Some(r#"{"n":1}"#)));
         report(&engine, session, &woken, done("1")).await;
         assert_eq!(ends(&engine, tenant, waits).await, RunState::Succeeded);
         // The next one comes too late: it is kept, with the reason, and can be sent again.
         let late = engine.runs().start(start(tenant, &ask, "null")).await.unwrap().run;
-        let third = engine.workers().poll(session, 1, Duration::from_secs(10)).await.unwrap().remove(0);
+        let third = engine.workers().poll(session, 1, PATIENCE).await.unwrap().remove(0);
         assert_eq!(third.at.run, late);
         report(&engine, session, &third, asks(format!("signal:{waits}/go"))).await;
         let letters = dead_letters(&engine, tenant).await;
@@ -127,5 +127,5 @@ async fn dead_letters(engine: &Engine, tenant: TenantId) -> Vec<DeadLetter> {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     };
-    tokio::time::timeout(Duration::from_secs(20), found).await.expect("it is given up")
+    tokio::time::timeout(PATIENCE, found).await.expect("it is given up")
 }

@@ -15,7 +15,7 @@ use interlock_engine::webhooks::outbound::NewOutbound;
 use interlock_outbound::{Outbound, OutboundOptions};
 use interlock_store::OutboxMessage;
 
-use crate::harness::{Database, done, engine_with, options, plan, start, stop, tenant, work};
+use crate::harness::{Database, PATIENCE, done, engine_with, options, plan, start, stop, tenant, work};
 use crate::on_both;
 
 #[derive(Default)]
@@ -53,7 +53,7 @@ on_both! {
                 tokio::time::sleep(Duration::from_millis(20)).await;
             }
         };
-        tokio::time::timeout(Duration::from_secs(30), all).await.unwrap();
+        tokio::time::timeout(PATIENCE, all).await.unwrap();
         assert_eq!(*heard.0.lock().unwrap(), (0..MESSAGES).collect::<Vec<_>>());
         stop(engine).await;
     }
@@ -75,7 +75,7 @@ on_both! {
             engine.runs().start(start(tenant, &plan(vec![StepSpec::task("a", "a")]), "null")).await.unwrap();
         }
         for _ in 0..100 {
-            let read = tokio::time::timeout(Duration::from_secs(20), engine.store().last_cursor(tenant)).await;
+            let read = tokio::time::timeout(PATIENCE, engine.store().last_cursor(tenant)).await;
             read.expect("the store answers").unwrap();
             tokio::time::sleep(Duration::from_millis(20)).await;
         }

@@ -19,7 +19,8 @@ use interlock_engine::{Engine, EngineOptions, StartRun};
 use interlock_store::Sweep;
 
 use crate::harness::{
-    Database, done, ends, engine_with, hello, options, plan, plan_with, reaches, start, stop, tenant, work,
+    Database, PATIENCE, done, ends, engine_with, hello, options, plan, plan_with, reaches, short_leases, start, stop,
+    tenant, work,
 };
 use crate::on_both;
 
@@ -169,7 +170,8 @@ on_both! {
 
     async fn a_rollback_is_given_the_whole_of_what_it_undoes(database: &Database) {
         let folder = Folder::new();
-        let engine = engine_with(database, folder.options()).await;
+        let losing = || EngineOptions { session_lease: short_leases().session_lease, ..folder.options() };
+        let engine = engine_with(database, losing()).await;
         let tenant = tenant(&engine, |_| {}).await;
         let mut pay = StepSpec::task("pay", "t");
         let conditions = RollbackCondition::ALL.to_vec();
@@ -189,7 +191,7 @@ on_both! {
         stop(engine).await;
 
         // The server that undoes it has nothing in memory.
-        let engine = engine_with(database, folder.options()).await;
+        let engine = engine_with(database, losing()).await;
         let undone: Arc<Mutex<Vec<Json>>> = Arc::default();
         let heard = Arc::clone(&undone);
         let worker = work(&engine, 1, move |assignment| {
@@ -311,7 +313,7 @@ on_both! {
                 tokio::time::sleep(Duration::from_millis(20)).await;
             }
         };
-        tokio::time::timeout(Duration::from_secs(20), gone).await.expect("the objects go");
+        tokio::time::timeout(PATIENCE, gone).await.expect("the objects go");
         for run in [run, other] {
             assert!(engine.store().run_overview(tenant, run).await.unwrap().is_none());
         }
@@ -330,7 +332,7 @@ async fn until(is_so: impl AsyncFn() -> bool) {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     };
-    tokio::time::timeout(Duration::from_secs(20), seen).await.expect("it comes to be");
+    tokio::time::timeout(PATIENCE, seen).await.expect("it comes to be");
 }
 
 pub async fn finished(engine: &Engine, tenant: TenantId, inputs: &str) -> interlock_core::ids::RunId {

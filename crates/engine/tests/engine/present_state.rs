@@ -17,7 +17,7 @@ use interlock_engine::{Engine, EngineOptions, JudgedBy};
 use interlock_store::ApprovalRow;
 use serde_json::{Value, json};
 
-use crate::harness::{Database, engine_with, options, plan, reaches, start, stop, tenant};
+use crate::harness::{Database, PATIENCE, engine_with, options, plan, reaches, start, stop, tenant};
 use crate::on_both;
 use crate::target::Target;
 
@@ -48,15 +48,17 @@ async fn asked(engine: &Engine, operation: &str, with: &Value) -> (TenantId, Run
 
 /// The run's approval, once the present state stands beside it.
 async fn shown(engine: &Engine, tenant: TenantId, run: RunId) -> (ApprovalRow, Vec<PresentState>) {
-    for _ in 0..200 {
-        let row = engine.store().approvals_of(tenant, run).await.unwrap().remove(0);
-        if let Some(state) = &row.present_state {
-            let states = state.decode().unwrap();
-            return (row, states);
+    let looking = async {
+        loop {
+            let row = engine.store().approvals_of(tenant, run).await.unwrap().remove(0);
+            if let Some(state) = &row.present_state {
+                let states = state.decode().unwrap();
+                return (row, states);
+            }
+            tokio::time::sleep(Duration::from_millis(50)).await;
         }
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
-    panic!("the present state was not read");
+    };
+    tokio::time::timeout(PATIENCE, looking).await.expect("the present state is read")
 }
 
 on_both! {

@@ -15,17 +15,16 @@ use interlock_core::run::Phase;
 use interlock_core::run::approval::Voter;
 use interlock_core::run::change::Context;
 use interlock_core::state::{EffectClass, RunState};
-use interlock_core::time::Millis;
 use interlock_core::work::{
     Assignment, EffectAnswer, EffectIntent, EffectOutcome, Report, ReportedOutcome, WorkerHello,
 };
 use interlock_engine::commands::control::ResolveRequest;
 use interlock_engine::commands::signal::SignalRequest;
 use interlock_engine::commands::vote::VoteRequest;
-use interlock_engine::{Engine, EngineError, EngineOptions};
+use interlock_engine::{Engine, EngineError};
 use interlock_store::{Options, Store, StoreUrl};
 
-use crate::harness::{Database, done, hello, options, plan, reaches, start, stop, tenant};
+use crate::harness::{Database, PATIENCE, done, hello, options, plan, reaches, start, stop, tenant};
 
 /// Where the run stands when both begin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -167,8 +166,7 @@ impl RacedRun {
             InitialState::Ready | InitialState::WaitingApproval | InitialState::WaitingSignal => {}
             InitialState::Paused => drop(engine.runs().pause(tenant, run, "look".into(), operator()).await.unwrap()),
             InitialState::Running | InitialState::InEffect | InitialState::InDoubt | InitialState::Failed => {
-                let assignment =
-                    engine.workers().poll(session, 1, Duration::from_secs(10)).await.unwrap().pop().expect("work");
+                let assignment = engine.workers().poll(session, 1, PATIENCE).await.unwrap().pop().expect("work");
                 if matches!(standing, InitialState::InEffect | InitialState::InDoubt) {
                     let answer = engine.workers().intent(session, intent(&assignment)).await.unwrap();
                     let EffectAnswer::Perform { receipt, .. } = answer else { panic!("{answer:?}") };
@@ -277,15 +275,11 @@ fn report(assignment: &Assignment, outcome: ReportedOutcome) -> Report {
     }
 }
 
-/// Leases that outlive the test, so that only the race itself takes a step from its worker.
-fn patient() -> EngineOptions {
-    EngineOptions { session_lease: Millis(600_000), ..options() }
-}
-
 pub async fn two_engines(url: &StoreUrl) -> [Engine; 2] {
     let mut engines = Vec::new();
     for _ in 0..2 {
-        let options = patient();
+        // Leases outlive the test, so that only the race itself takes a step from its worker.
+        let options = options();
         let store = Store::open(url, Options::new(ServerId(options.ids.fresh()))).await.unwrap();
         engines.push(Engine::open(store, options).await.unwrap());
     }

@@ -4,7 +4,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use crate::harness::{Database, done, ends, engine, options, plan, reaches, start, stop, tenant, work};
+use crate::harness::{
+    Database, PATIENCE, done, ends, engine, engine_that_loses_workers, options, plan, reaches, start, stop, tenant,
+    work,
+};
 use interlock_core::ids::ServerId;
 use interlock_core::plan::{StepSpec, WaitFor, Work};
 use interlock_core::run::change::Context;
@@ -28,7 +31,7 @@ async fn a_restore_fences_parks_and_lets_people_decide() {
     let timer = StepSpec::new("sleep", Work::Wait { until: WaitFor::For(Millis(2_000)), timeout: None });
     let waiting = engine_before.runs().start(start(tenant, &plan(vec![timer]), "null")).await.unwrap().run;
     let session = engine_before.workers().register(crate::harness::hello(1)).await.unwrap().session;
-    let claimed = engine_before.workers().poll(session, 1, Duration::from_secs(5)).await.unwrap().pop().unwrap();
+    let claimed = engine_before.workers().poll(session, 1, PATIENCE).await.unwrap().pop().unwrap();
     interlock_store::backup_file(&path, &backup).await.unwrap();
     // After the backup the effect happens: the restored store will not know.
     let effects = Arc::new(AtomicU32::new(1));
@@ -52,7 +55,7 @@ async fn a_restore_fences_parks_and_lets_people_decide() {
     assert_eq!(parked.iter().map(|parked| parked.run).collect::<Vec<_>>(), [acting], "only what acts is parked");
     stop(tool).await;
 
-    let after = engine(&restored).await;
+    let after = engine_that_loses_workers(&restored).await;
     let overview = after.store().run_overview(tenant, acting).await.unwrap().unwrap();
     assert_eq!((overview.state, overview.reason), (RunState::Paused, Some(Reason::Restored)));
     assert!(matches!(after.workers().complete(session, report).await, Err(EngineError::StaleEpoch)));
@@ -64,7 +67,8 @@ async fn a_restore_fences_parks_and_lets_people_decide() {
         counted.fetch_add(1, Ordering::SeqCst);
         async { done("2") }
     });
-    tokio::time::sleep(Duration::from_millis(2_500)).await;
+    // Longer than a lease: also what the lost session had is not given out again.
+    tokio::time::sleep(Duration::from_secs(6)).await;
     assert_eq!(effects.load(Ordering::SeqCst), 1);
     reaches(&after, tenant, acting, RunState::Paused).await;
     after.runs().resume(tenant, acting, Context::operator("op")).await.unwrap();
@@ -119,6 +123,6 @@ async fn whoever_runs_an_engine_is_told_that_its_store_was_restored() {
     });
     let restored = interlock_store::Restored { had: 1, found: 2 };
     engine.store().refuse_restored(restored);
-    assert_eq!(tokio::time::timeout(Duration::from_secs(10), told).await.unwrap().unwrap(), restored);
+    assert_eq!(tokio::time::timeout(PATIENCE, told).await.unwrap().unwrap(), restored);
     stop(engine).await;
 }

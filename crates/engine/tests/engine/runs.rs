@@ -4,7 +4,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use crate::harness::{Database, done, ends, engine, hello, plan, plan_with, reaches, start, stop, tenant, work};
+use crate::harness::{
+    Database, PATIENCE, done, ends, engine, engine_that_loses_workers, hello, plan, plan_with, reaches, start, stop,
+    tenant, work,
+};
 use crate::on_both;
 use interlock_core::ids::{SessionId, TenantId};
 use interlock_core::json::Json;
@@ -146,7 +149,7 @@ on_both! {
         let tenant = tenant(&engine, |_| {}).await;
         let wait = |key: &str| StepSpec::new("wait", Work::Wait {
             until: WaitFor::Signal { signal: "go".into(), key: Some(key.into()), accept: Accept::Any },
-            timeout: Some(Millis(20_000)),
+            timeout: Some(Millis::from_mins(5)),
         });
         let signal = |key: &str, id: &str| SignalRequest {
             tenant, signal_type: "go".into(), key: key.into(),
@@ -345,12 +348,12 @@ on_both! {
     }
 
     async fn a_lost_worker_is_noticed_and_its_late_report_refused(database: &Database) {
-        let engine = engine(database).await;
+        let engine = engine_that_loses_workers(database).await;
         let tenant = tenant(&engine, |_| {}).await;
         let run = engine.runs().start(start(tenant, &plan(vec![task("a")]), "null")).await.unwrap().run;
         // A worker that claims and is never heard of again.
         let lost = engine.workers().register(crate::harness::hello(1)).await.unwrap().session;
-        let claimed = engine.workers().poll(lost, 1, Duration::from_secs(5)).await.unwrap().pop().unwrap();
+        let claimed = engine.workers().poll(lost, 1, PATIENCE).await.unwrap().pop().unwrap();
         assert_eq!(claimed.at.attempt, 1);
         work(&engine, 1, |_| async { done("2") });
         assert_eq!(ends(&engine, tenant, run).await, RunState::Succeeded);
@@ -367,7 +370,7 @@ on_both! {
         let tenant = tenant(&engine, |_| {}).await;
         engine.runs().start(start(tenant, &plan(vec![task("a"), task("b")]), "null")).await.unwrap();
         let session = engine.workers().register(crate::harness::hello(1)).await.unwrap().session;
-        let first = engine.workers().poll(session, 1, Duration::from_secs(5)).await.unwrap().pop().unwrap();
+        let first = engine.workers().poll(session, 1, PATIENCE).await.unwrap().pop().unwrap();
         let report = || interlock_core::work::Report { at: first.at, epoch: first.epoch, outcome: done("1"), claim_next: true, cost: None, credentials: Vec::new() };
         let answer = engine.workers().complete(session, report()).await.unwrap();
         let again = engine.workers().complete(session, report()).await.unwrap();
@@ -434,7 +437,7 @@ fn dead() -> ReportedOutcome {
 }
 
 async fn next(engine: &Engine, session: SessionId) -> Assignment {
-    engine.workers().poll(session, 1, Duration::from_secs(10)).await.unwrap().pop().expect("work")
+    engine.workers().poll(session, 1, PATIENCE).await.unwrap().pop().expect("work")
 }
 
 /// Performs one effect, if it may, and answers with its key.

@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
-use crate::harness::{Database, done, ends, engine, hello, options, plan, report, start, stop, tenant};
-use crate::harness::{engine_with, plan_with};
+use crate::harness::{
+    Database, PATIENCE, done, ends, engine, hello, options, plan, plan_with, report, start, stop, tenant,
+};
 use crate::on_both;
 use interlock_core::ids::RunId;
 use interlock_core::plan::StepSpec;
@@ -12,7 +13,7 @@ use interlock_core::run::change::Context;
 use interlock_core::state::RunState;
 use interlock_core::time::Millis;
 use interlock_core::work::{Assignment, WorkerHello};
-use interlock_engine::{EngineError, EngineOptions};
+use interlock_engine::EngineError;
 
 fn steps(count: u32) -> Vec<StepSpec> {
     (0..count).map(|number| StepSpec::task(format!("s{number}"), "work")).collect()
@@ -36,7 +37,7 @@ on_both! {
         let mut held = Vec::new();
         for _ in 0..2 {
             before.runs().start(start(tenant, &plan(steps(1)), "null")).await.unwrap();
-            held.extend(before.workers().poll(session, 1, Duration::from_secs(5)).await.unwrap().into_iter().map(|got| got.at));
+            held.extend(before.workers().poll(session, 1, PATIENCE).await.unwrap().into_iter().map(|got| got.at));
         }
         before.runs().cancel(tenant, held[0].run, "stop".into(), false, Context::operator("op")).await.unwrap();
         stop(before).await;
@@ -49,26 +50,33 @@ on_both! {
         let engine = engine(database).await;
         let (busy, quiet) = (tenant(&engine, |_| {}).await, tenant(&engine, |_| {}).await);
         let session = engine.workers().register(hello(8)).await.unwrap().session;
-        let plan = plan(steps(1));
-        for tenant in [busy, busy, busy, quiet] {
-            engine.runs().start(start(tenant, &plan, "null")).await.unwrap();
-            for claimed in engine.workers().poll(session, 8, Duration::from_secs(5)).await.unwrap() {
-                report(&engine, session, &claimed, done("1")).await;
-            }
-        }
-        tokio::time::sleep(Duration::from_millis(50)).await;
+        let queues = vec!["aside".into()];
+        let aside = engine.workers().register(WorkerHello { queues, ..hello(4) }).await.unwrap().session;
+        let (plan, on_the_side) = (plan(steps(1)), plan_with(steps(1), |plan| plan.steps[0].queue = "aside".into()));
         for _ in 0..20 {
             engine.runs().start(start(busy, &plan, "null")).await.unwrap();
         }
+        // What was taken counts for a second or two, on whichever queue: so it is taken right before it has to count.
+        let take_shares = async || {
+            for tenant in [busy, busy, busy, quiet] {
+                engine.runs().start(start(tenant, &on_the_side, "null")).await.unwrap();
+                for claimed in engine.workers().poll(aside, 4, PATIENCE).await.unwrap() {
+                    report(&engine, aside, &claimed, done("1")).await;
+                }
+            }
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        };
+        take_shares().await;
         let first = engine.workers().poll(session, 8, Duration::ZERO).await.unwrap();
         assert_eq!(first.len(), 7, "one place is kept");
+        take_shares().await;
         assert!(engine.workers().poll(session, 1, Duration::ZERO).await.unwrap().is_empty());
         engine.runs().start(start(quiet, &plan, "null")).await.unwrap();
-        let last = engine.workers().poll(session, 1, Duration::from_secs(5)).await.unwrap();
+        let last = engine.workers().poll(session, 1, PATIENCE).await.unwrap();
         assert_eq!(last.iter().map(|claimed| claimed.at.tenant).collect::<Vec<_>>(), [quiet]);
         // A waiting run gets the place of one that has ended.
         report(&engine, session, &first[0], done("1")).await;
-        assert_eq!(engine.workers().poll(session, 2, Duration::from_secs(5)).await.unwrap().len(), 1);
+        assert_eq!(engine.workers().poll(session, 2, PATIENCE).await.unwrap().len(), 1);
         stop(engine).await;
     }
 
@@ -81,11 +89,11 @@ on_both! {
         let mut held = Vec::new();
         for _ in 0..BEFORE {
             engine.runs().start(start(tenant, &plan, "null")).await.unwrap();
-            held.extend(engine.workers().poll(session, 1, Duration::from_secs(5)).await.unwrap());
+            held.extend(engine.workers().poll(session, 1, PATIENCE).await.unwrap());
         }
         // A poll for two waits while all the others end and as many runs are started.
         let workers = engine.workers();
-        let mut polling = Box::pin(workers.poll(session, 2, Duration::from_secs(30)));
+        let mut polling = Box::pin(workers.poll(session, 2, PATIENCE));
         for _ in 0..3 {
             assert!(futures::poll!(&mut polling).is_pending());
             tokio::task::yield_now().await;
@@ -100,7 +108,7 @@ on_both! {
         assert!(given.len() <= 2, "2 asked, {} given", given.len());
         // The rest comes with the next polls, each step once.
         while given.len() < BEFORE {
-            let more = engine.workers().poll(session, 3, Duration::from_secs(5)).await.unwrap();
+            let more = engine.workers().poll(session, 3, PATIENCE).await.unwrap();
             assert!((1..=3).contains(&more.len()), "3 asked, {} given", more.len());
             given.extend(more);
         }
@@ -119,10 +127,10 @@ on_both! {
         let mut slow = StepSpec::task("slow", "slow");
         slow.timeout = Some(Millis(500));
         let run = before.runs().start(start(tenant, &plan(vec![slow]), "null")).await.unwrap().run;
-        let claimed = before.workers().poll(session, 1, Duration::from_secs(5)).await.unwrap().pop().unwrap();
+        let claimed = before.workers().poll(session, 1, PATIENCE).await.unwrap().pop().unwrap();
         stop(before).await;
         tokio::time::sleep(Duration::from_millis(600)).await;
-        let after = engine_with(database, EngineOptions { session_lease: Millis(3_000), ..options() }).await;
+        let after = engine(database).await;
         // The reaper has looked several times by now.
         tokio::time::sleep(Duration::from_millis(500)).await;
         report(&after, session, &claimed, done("1")).await;
@@ -143,7 +151,7 @@ on_both! {
         let session = engine.workers().register(WorkerHello { queues, ..hello(1) }).await.unwrap().session;
         let mut got: Vec<RunId> = Vec::new();
         for _ in 0..3 {
-            let assignment = engine.workers().poll(session, 1, Duration::from_secs(5)).await.unwrap().pop().unwrap();
+            let assignment = engine.workers().poll(session, 1, PATIENCE).await.unwrap().pop().unwrap();
             got.push(assignment.at.run);
             go_on(&engine, session, assignment).await;
         }
@@ -157,13 +165,13 @@ on_both! {
         let session = engine.workers().register(hello(2)).await.unwrap().session;
         let plan = plan(steps(100));
         engine.runs().start(start(tenant, &plan, "null")).await.unwrap();
-        let first = engine.workers().poll(session, 1, Duration::from_secs(5)).await.unwrap().pop().unwrap();
+        let first = engine.workers().poll(session, 1, PATIENCE).await.unwrap().pop().unwrap();
         let other = engine.runs().start(start(tenant, &plan, "null")).await.unwrap().run;
         // Refused for the cap: it waits, throttled.
         assert!(engine.workers().poll(session, 1, Duration::from_millis(50)).await.unwrap().is_empty());
         let alone = go_on(&engine, session, first).await;
         assert!(alone <= 20, "{alone} steps of one run while another one waited");
-        let next = engine.workers().poll(session, 1, Duration::from_secs(5)).await.unwrap().pop().unwrap();
+        let next = engine.workers().poll(session, 1, PATIENCE).await.unwrap().pop().unwrap();
         assert_eq!(next.at.run, other);
         stop(engine).await;
     }
@@ -175,17 +183,23 @@ async fn heartbeats_to_two_servers_are_the_heartbeats_of_one_session() {
     let database = Database::postgres().await;
     let (one, two) = (engine(&database).await, engine(&database).await);
     let tenant = tenant(&one, |_| {}).await;
+    // The clocks are moved on instead of waiting, so that a machine that stands still makes no heartbeat late.
+    let a_heartbeat = || {
+        let renewal = i64::try_from(options().session_renewal.0).unwrap();
+        for engine in [&one, &two] {
+            engine.clock().adjust(renewal);
+        }
+    };
     let session = one.workers().register(hello(2)).await.unwrap().session;
     one.runs().start(start(tenant, &plan(steps(1)), "null")).await.unwrap();
-    let claimed = one.workers().poll(session, 1, Duration::from_secs(5)).await.unwrap().pop().unwrap();
-    let a_heartbeat = || tokio::time::sleep(options().session_renewal.as_duration());
+    let claimed = one.workers().poll(session, 1, PATIENCE).await.unwrap().pop().unwrap();
     // The answer is still on its way when the first heartbeat goes out.
     assert_eq!(one.workers().heartbeat(session, &[], false).await.unwrap(), []);
     for _ in 0..2 {
-        a_heartbeat().await;
+        a_heartbeat();
         assert_eq!(two.workers().heartbeat(session, &[claimed.at], false).await.unwrap(), []);
     }
-    a_heartbeat().await;
+    a_heartbeat();
     // Now its report is on its way: it has not been unlisted for a full heartbeat.
     assert_eq!(one.workers().heartbeat(session, &[], false).await.unwrap(), []);
     let outcome = interlock_core::work::Report {
@@ -200,7 +214,7 @@ async fn heartbeats_to_two_servers_are_the_heartbeats_of_one_session() {
 
     // What no server is told of for a full heartbeat goes back, whichever servers were told.
     one.runs().start(start(tenant, &plan(steps(1)), "null")).await.unwrap();
-    let lost = one.workers().poll(session, 1, Duration::from_secs(5)).await.unwrap().pop().unwrap();
+    let lost = one.workers().poll(session, 1, PATIENCE).await.unwrap().pop().unwrap();
     assert_eq!(one.workers().heartbeat(session, &[], false).await.unwrap(), []);
     assert_eq!(
         two.workers().heartbeat(session, &[], false).await.unwrap(),
@@ -209,9 +223,9 @@ async fn heartbeats_to_two_servers_are_the_heartbeats_of_one_session() {
     );
     assert_eq!(two.workers().heartbeat(session, &[lost.at], false).await.unwrap(), []);
     assert_eq!(one.workers().heartbeat(session, &[], false).await.unwrap(), []);
-    a_heartbeat().await;
+    a_heartbeat();
     two.workers().heartbeat(session, &[], false).await.unwrap();
-    let again = two.workers().poll(session, 1, Duration::from_secs(5)).await.unwrap().pop().unwrap();
+    let again = two.workers().poll(session, 1, PATIENCE).await.unwrap().pop().unwrap();
     assert_eq!((again.at.run, again.at.attempt), (lost.at.run, 2));
     stop(one).await;
     stop(two).await;

@@ -1,5 +1,6 @@
 //! Workers are given what they said they can do.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use interlock_core::ids::{RunId, SessionId};
@@ -13,7 +14,10 @@ use interlock_core::work::{Assignment, EffectAnswer, EffectIntent, EffectOutcome
 use interlock_engine::Engine;
 use interlock_engine::commands::signal::SignalRequest;
 
-use crate::harness::{Database, done, ends, engine, hello, plan, reaches, report, start, stop, tenant};
+use crate::assignments::patient;
+use crate::harness::{
+    Database, PATIENCE, done, ends, engine, engine_with, hello, plan, plan_with, reaches, report, start, stop, tenant,
+};
 use crate::on_both;
 
 on_both! {
@@ -39,6 +43,24 @@ on_both! {
         for run in runs {
             assert_eq!(ends(&engine, tenant, run).await, RunState::Succeeded);
         }
+        stop(engine).await;
+    }
+
+    async fn a_worker_that_names_an_environment_takes_runs_of_that_one_alone(database: &Database) {
+        let engine = engine_with(database, patient()).await;
+        let tenant = tenant(&engine, |_| {}).await;
+        let environments = Some(BTreeSet::from(["dev".to_owned()]));
+        let hello = WorkerHello { environments, tenant: Some(tenant), ..hello(4) };
+        let session = engine.workers().register(hello).await.unwrap().session;
+        let of = |profile: Option<&str>| {
+            plan_with(vec![StepSpec::task("a", "one")], |plan| plan.rules.profile = profile.map(str::to_owned))
+        };
+        for other in [Some("prod-standard"), None] {
+            engine.runs().start(start(tenant, &of(other), "null")).await.unwrap();
+            assert_eq!(engine.workers().poll(session, 1, Duration::from_millis(300)).await.unwrap(), [], "{other:?}");
+        }
+        let run = engine.runs().start(start(tenant, &of(Some("dev-flex")), "null")).await.unwrap().run;
+        assert_eq!(next(&engine, session).await.at.run, run);
         stop(engine).await;
     }
 
@@ -140,5 +162,5 @@ async fn register(engine: &Engine, tasks: &[&str]) -> SessionId {
 }
 
 async fn next(engine: &Engine, session: SessionId) -> Assignment {
-    engine.workers().poll(session, 1, Duration::from_secs(10)).await.unwrap().pop().expect("work")
+    engine.workers().poll(session, 1, PATIENCE).await.unwrap().pop().expect("work")
 }

@@ -1,8 +1,6 @@
 //! Rows of another tenant do not exist for a caller, on both databases.
 
-use std::time::Duration;
-
-use crate::harness::{Database, done, engine, hello, plan, start, stop, tenant};
+use crate::harness::{Database, PATIENCE, done, engine, hello, plan, start, stop, tenant};
 use crate::on_both;
 use interlock_core::ids::{SessionId, TenantId};
 use interlock_core::json::Json;
@@ -22,7 +20,7 @@ on_both! {
         let own = engine.workers().register(of(ours)).await.unwrap().session;
         let other = engine.workers().register(of(theirs)).await.unwrap().session;
         let run = engine.runs().start(start(ours, &plan(vec![StepSpec::task("a", "a")]), "{}")).await.unwrap().run;
-        let assignment = engine.workers().poll(own, 1, Duration::from_secs(5)).await.unwrap().pop().unwrap();
+        let assignment = engine.workers().poll(own, 1, PATIENCE).await.unwrap().pop().unwrap();
         let (at, epoch) = (assignment.at, assignment.epoch);
         let intent = || EffectIntent {
             at, epoch, template: "pay".into(), number: 0, effect: EffectClass::Keyed, request: Json::null(),

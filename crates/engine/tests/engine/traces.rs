@@ -21,7 +21,9 @@ use serde_json::Value;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 
-use crate::harness::{Database, done, ends, engine_with, hello, options, plan, reaches, start, stop, tenant, work};
+use crate::harness::{
+    Database, PATIENCE, done, ends, engine_with, hello, options, plan, reaches, start, stop, tenant, work,
+};
 use crate::on_both;
 
 const TRACE: &str = "4bf92f3577b34da6a3ce929d0e0e4736";
@@ -100,16 +102,20 @@ impl Collector {
 
     /// The spans of a name, once there are as many as that.
     async fn spans(&self, name: &str, count: usize) -> Vec<Value> {
-        for _ in 0..400 {
-            let found: Vec<Value> =
-                self.0.lock().unwrap().spans.iter().filter(|span| span["name"] == name).cloned().collect();
-            if found.len() >= count {
-                assert_eq!(found.len(), count, "{name}: {found:#?}");
-                return found;
+        let looking = async {
+            loop {
+                let found: Vec<Value> =
+                    self.0.lock().unwrap().spans.iter().filter(|span| span["name"] == name).cloned().collect();
+                if found.len() >= count {
+                    assert_eq!(found.len(), count, "{name}: {found:#?}");
+                    return found;
+                }
+                tokio::time::sleep(Duration::from_millis(25)).await;
             }
-            tokio::time::sleep(Duration::from_millis(25)).await;
-        }
-        panic!("there are not {count} spans {name}: {:#?}", self.0.lock().unwrap().spans);
+        };
+        tokio::time::timeout(PATIENCE, looking)
+            .await
+            .unwrap_or_else(|_| panic!("there are not {count} spans {name}: {:#?}", self.0.lock().unwrap().spans))
     }
 }
 
@@ -206,7 +212,7 @@ on_both! {
                 assert!(collector.0.lock().unwrap().spans.iter().all(|span| span["name"] != "approval.wait"));
                 approve(&engine, tenant, run).await;
             }
-            let assignment = engine.workers().poll(session, 1, Duration::from_secs(30)).await.unwrap().remove(0);
+            let assignment = engine.workers().poll(session, 1, PATIENCE).await.unwrap().remove(0);
             assert_eq!(assignment.step, step);
             assert_eq!(assignment.tracestate.as_deref(), Some("vendor=1"));
             handed.push(assignment.traceparent.clone().unwrap());

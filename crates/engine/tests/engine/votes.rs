@@ -19,7 +19,7 @@ use interlock_engine::commands::vote::VoteRequest;
 use interlock_engine::{Engine, EngineError};
 use interlock_store::{ApprovalRow, EventRecord, StoreUrl};
 
-use crate::harness::{Database, plan, start, stop, tenant};
+use crate::harness::{Database, PATIENCE, plan, start, stop, tenant};
 use crate::races::two_engines;
 
 /// Rounds where `INTERLOCK_TEST_VOTE_RACES` is not set.
@@ -113,18 +113,20 @@ async fn round(engines: &[Engine; 2], tenant: TenantId, seed: u64) {
 
 /// Waits until what was decided has happened.
 async fn settle(engine: &Engine, tenant: TenantId, run: RunId) {
-    for _ in 0..500 {
-        let loaded = engine.store().load_runs(&[(tenant, run)]).await.unwrap().pop().expect("the run");
-        let waits_long = match &loaded.current().phase {
-            Phase::WaitingApproval(open) => open.expires_at > engine.now() + Millis(60_000),
-            _ => false,
-        };
-        if loaded.state.is_terminal() || loaded.state == RunState::Paused || waits_long {
-            return;
+    let rests = async {
+        loop {
+            let loaded = engine.store().load_runs(&[(tenant, run)]).await.unwrap().pop().expect("the run");
+            let waits_long = match &loaded.current().phase {
+                Phase::WaitingApproval(open) => open.expires_at > engine.now() + Millis(60_000),
+                _ => false,
+            };
+            if loaded.state.is_terminal() || loaded.state == RunState::Paused || waits_long {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(10)).await;
         }
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
-    panic!("{run} does not come to rest");
+    };
+    assert!(tokio::time::timeout(PATIENCE, rests).await.is_ok(), "{run} does not come to rest");
 }
 
 /// What is there at one moment: between two looks it may expire.

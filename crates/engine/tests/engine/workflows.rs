@@ -7,7 +7,7 @@ use interlock_core::json::Json;
 use interlock_engine::audit::Actor;
 use interlock_engine::{ApplyError, ApplyWorkflow, Engine, EngineError, Expected, IdempotencyKey, StartWorkflow};
 
-use crate::harness::{Database, ends, engine, stop, tenant};
+use crate::harness::{Database, PATIENCE, ends, engine, stop, tenant};
 
 const FILE: &str = "name: restart
 inputs:
@@ -152,7 +152,7 @@ async fn another_server_learns_of_a_new_version() {
                 wakes.changed().await.unwrap();
             }
         };
-        tokio::time::timeout(std::time::Duration::from_secs(10), seen).await.expect("it never saw the new version");
+        tokio::time::timeout(PATIENCE, seen).await.expect("it never saw the new version");
     }
     stop(one).await;
     stop(two).await;

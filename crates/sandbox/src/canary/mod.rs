@@ -246,15 +246,17 @@ impl Prover<'_> {
             watchdog,
             wall: spec.limits.wall,
             doors: doors.unwrap_or_default(),
+            cgroups: group.as_ref().map(|group| group.joined(spec.has(Cgroup))).unwrap_or_default(),
         };
         let prepared = PreparedCommand {
-            values: Values::new(&[]),
+            values: Values::new(&[]).map_err(|error| error.to_string())?,
             group,
             broker: None,
             renewed_by_caller,
             terminate_grace: Duration::ZERO,
         };
-        let mut running = running::start(launch, &self.host.programs, prepared).await?;
+        let started = running::start(launch, &self.host.programs, prepared).await;
+        let mut running = started.map_err(|error| error.to_string())?;
         let mut said = String::new();
         while let Some(chunk) = running.next().await {
             if chunk.stream == Stream::Stdout {

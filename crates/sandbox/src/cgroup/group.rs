@@ -9,6 +9,8 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use super::find::limit_file;
 use super::{Controller, Parent, Version};
+use crate::control::Control;
+use crate::shim::JoinedCgroup;
 use crate::spec::Limits;
 
 const CPU_PERIOD_MICROS: u64 = 100_000;
@@ -47,10 +49,34 @@ impl Group {
     /// taken: a move of a whole process waits for all processors, and brought the start from 13 to 22 ms at p95.
     pub fn doors(&self) -> io::Result<Vec<OwnedFd>> {
         let open = |(folder, _, version): &(PathBuf, Vec<Controller>, Version)| {
-            let file = if *version == Version::V1 { "tasks" } else { "cgroup.procs" };
-            OpenOptions::new().write(true).open(folder.join(file)).map(OwnedFd::from)
+            OpenOptions::new().write(true).open(folder.join(members_file(*version))).map(OwnedFd::from)
         };
         self.folders.iter().map(open).collect()
+    }
+
+    /// What the shim must find of the group around itself.
+    pub fn joined(&self, own_namespace: bool) -> Vec<JoinedCgroup> {
+        let mut joined = Vec::new();
+        for (folder, controllers, version) in &self.folders {
+            let name = folder.file_name().map(|name| name.to_string_lossy().into_owned());
+            joined.extend(controllers.iter().map(|controller| JoinedCgroup {
+                control: controller.control(),
+                hierarchy: if *version == Version::V1 { controller.name().to_owned() } else { String::new() },
+                name: if own_namespace { None } else { name.clone() },
+            }));
+        }
+        joined
+    }
+
+    /// The first control that rests on a group which the process is not in.
+    pub fn not_joined_by(&self, process: Pid) -> Option<Control> {
+        let process = process.as_raw_nonzero().to_string();
+        let is_outside = |(folder, _, version): &&(PathBuf, Vec<Controller>, Version)| {
+            let members = fs::read_to_string(folder.join(members_file(*version))).unwrap_or_default();
+            !members.lines().any(|line| line == process)
+        };
+        let (_, controllers, _) = self.folders.iter().find(is_outside)?;
+        controllers.first().map(|controller| controller.control())
     }
 
     /// The second way to end a command; the first is to kill the first process of its PID namespace.
@@ -74,6 +100,14 @@ impl Group {
             }
         }
         usage
+    }
+}
+
+/// Lists the members of a group, and takes new ones.
+const fn members_file(version: Version) -> &'static str {
+    match version {
+        Version::V1 => "tasks",
+        Version::V2 => "cgroup.procs",
     }
 }
 
@@ -192,6 +226,14 @@ mod tests {
         assert_eq!((usage.peak_bytes, usage.killed_for_memory, usage.throttled), (Some(4096), 2, true));
         group.kill();
         assert_eq!(read("cgroup.kill"), "1");
+        let own = rustix::process::getpid();
+        assert_eq!(group.not_joined_by(own), Some(Control::CgroupPids), "it has no members yet");
+        fs::write(root.join("one/cgroup.procs"), format!("1\n{}\n", own.as_raw_nonzero())).unwrap();
+        assert_eq!(group.not_joined_by(own), None);
+        let seen: Vec<(Control, Option<String>)> =
+            group.joined(false).into_iter().map(|joined| (joined.control, joined.name)).collect();
+        let named = |control| (control, Some("one".to_owned()));
+        assert_eq!(seen, [Control::CgroupPids, Control::CgroupMemory, Control::CgroupCpu].map(named));
         assert_eq!(group.folders.len(), 1);
         fs::remove_dir_all(&root).unwrap();
     }

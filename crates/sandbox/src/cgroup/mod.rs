@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 pub(crate) use group::{Group, GroupUsage};
 
+use crate::control::Control;
 use crate::spec::Limits;
 
 /// What is limited.
@@ -29,6 +30,14 @@ impl Controller {
             Self::Pids => "pids",
             Self::Memory => "memory",
             Self::Cpu => "cpu",
+        }
+    }
+
+    pub const fn control(self) -> Control {
+        match self {
+            Self::Pids => Control::CgroupPids,
+            Self::Memory => Control::CgroupMemory,
+            Self::Cpu => Control::CgroupCpu,
         }
     }
 }

@@ -116,8 +116,9 @@ impl Gate {
                     "HTTP/1.1 403 Forbidden\r\nContent-Type: text/plain\r\nContent-Length: {}\r\n\r\n{why}",
                     why.len()
                 );
-                let _ = stream.write_all(answer.as_bytes()).await;
+                // First, because the command may end as soon as it has the answer.
                 self.remember(&asked, Some(why));
+                let _ = stream.write_all(answer.as_bytes()).await;
             }
         }
     }

@@ -16,7 +16,7 @@ use rustix::process::{Gid, Pid, Uid};
 use crate::limits;
 use crate::seccomp;
 use crate::secret::{GivenSecret, SecretPlace};
-use crate::shim::{self, Action, ResourceLimits, ShimConfig, SocketRule};
+use crate::shim::{self, Action, JoinedCgroup, ResourceLimits, ShimConfig, SocketRule};
 use crate::spec::{EgressMode, Namespace, Spec, Syscalls};
 use crate::sys;
 use view::View;
@@ -50,6 +50,8 @@ pub(crate) struct Launch<'a> {
     pub wall: Duration,
     /// Of the cgroups that the command joins.
     pub doors: Vec<OwnedFd>,
+    /// The same, as the shim must find them.
+    pub cgroups: Vec<JoinedCgroup>,
 }
 
 /// A started sandbox, seen from the worker: the near ends of all pipes.
@@ -100,7 +102,8 @@ impl Launch<'_> {
                 file_bytes: self.spec.limits.file_bytes,
                 processes: self.spec.limits.pids,
             },
-            other_network_than: self.spec.has(Namespace::Net).then(|| shim::namespace("net")).transpose()?,
+            other_namespaces_than: own_namespaces(self.spec.namespaces)?,
+            cgroups: self.cgroups.clone(),
             status: passed.add(status_inside),
             renewals: passed.add(renewals_inside),
             secrets,
@@ -142,6 +145,11 @@ impl Launch<'_> {
             _ => SocketRule::Local,
         }
     }
+}
+
+/// The worker's own, by their inodes.
+fn own_namespaces(namespaces: &[Namespace]) -> io::Result<Vec<(Namespace, u64)>> {
+    namespaces.iter().map(|namespace| Ok((*namespace, shim::namespace(namespace.kind())?))).collect()
 }
 
 fn give(pipe: &OwnedFd, owner: Option<Identity>) -> io::Result<()> {

@@ -2,7 +2,7 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD};
-use zeroize::Zeroize;
+use zeroize::{Zeroize, Zeroizing};
 
 /// Shorter encoded forms would be found in ordinary text.
 const ENCODED_BYTES_MIN: usize = 6;
@@ -37,7 +37,7 @@ pub(super) fn needles(secret: &[u8]) -> Vec<Needle> {
     if trimmed.len() >= ENCODED_BYTES_MIN {
         needles.push(hex(trimmed));
         for value in [secret, trimmed] {
-            needles.push(base64_needle(&STANDARD.encode(value)));
+            needles.push(base64_needle(&Zeroizing::new(STANDARD.encode(value))));
             // Inside a longer text the value stands at one of three places against groups of three bytes.
             needles.extend((0..3).map(|shift| base64_needle(&shifted_base64(value, shift))));
             if secret.len() == trimmed.len() {
@@ -99,14 +99,14 @@ fn json(c: char, spellings: &mut Vec<Spelling>) {
 }
 
 /// The characters that depend on the value alone, when it begins `shift` bytes into a group.
-fn shifted_base64(value: &[u8], shift: usize) -> String {
+fn shifted_base64(value: &[u8], shift: usize) -> Zeroizing<String> {
     let mut padded = vec![0; shift];
     padded.extend(value);
     let mut encoded = STANDARD_NO_PAD.encode(&padded);
     padded.zeroize();
     let first = (shift * 8).div_ceil(6);
     let whole = (shift + value.len()) * 8 / 6;
-    let kept = encoded[first..whole].to_owned();
+    let kept = Zeroizing::new(encoded[first..whole].to_owned());
     encoded.zeroize();
     kept
 }

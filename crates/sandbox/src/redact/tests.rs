@@ -4,8 +4,8 @@ use super::*;
 use crate::secret::SecretValue;
 
 fn values(secrets: &[&str]) -> Arc<Values> {
-    let secrets: Vec<SecretValue> = secrets.iter().map(|secret| SecretValue::new(*secret)).collect();
-    Values::new(&secrets)
+    let secrets: Vec<SecretValue> = secrets.iter().map(|secret| SecretValue::new(*secret).unwrap()).collect();
+    Values::new(&secrets).unwrap()
 }
 
 fn redact(secrets: &[&str], text: &str) -> String {

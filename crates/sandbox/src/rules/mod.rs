@@ -2,12 +2,15 @@
 //!
 //! [`CommandRules::permit`] turns arguments into a [`PermittedCommand`], and only that can be run. How the lists are used
 //! is the profile's matter ([`CommandScope`]). Code on the command line, such as `sh -c …`, is judged by a list of its own.
+//! Variables are judged by [`PermittedCommand::with_variables`]: the rule that allows a command names those that may be set.
 
 mod inline;
 mod template;
 
+use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 
 pub use template::{InvalidTemplate, Template};
 
@@ -15,14 +18,23 @@ use crate::Profile;
 use crate::limits;
 use crate::shim::FileId;
 use crate::spec::CommandScope;
+use crate::variables::{VariablePattern, changes_code};
 
 /// The lists of one tenant, environment or worker.
 #[derive(Debug, Clone, Default)]
 pub struct CommandRules {
-    pub allow: Vec<Template>,
+    pub allow: Vec<CommandRule>,
     pub deny: Vec<Template>,
     /// Commands whose arguments hold code for an interpreter. Nothing else allows them.
-    pub allow_inline: Vec<Template>,
+    pub allow_inline: Vec<CommandRule>,
+}
+
+/// A rule of an allow-list. Parsed from a template alone, it lets a workflow set no variable.
+#[derive(Debug, Clone)]
+pub struct CommandRule {
+    pub template: Template,
+    /// The variables that a workflow may set for the commands that the template stands for.
+    pub variables: Vec<VariablePattern>,
 }
 
 /// A command that the rules let through, with the file that its path led to.
@@ -31,7 +43,9 @@ pub struct PermittedCommand {
     profile: Profile,
     argv: Vec<String>,
     file: FileId,
-    rule: Option<String>,
+    /// Those of the allow-list that fit it. None where the profile has no such list.
+    rules: Vec<CommandRule>,
+    variables: BTreeMap<String, String>,
     audit: bool,
 }
 
@@ -55,6 +69,13 @@ pub enum NotPermitted {
     TooLong { what: &'static str, max: usize },
     #[error("an argument holds a zero byte")]
     ZeroByte,
+    #[error(
+        "the variable {variable} may not be set for {program}: no rule that fits the command names it. If a workflow \
+         may set it, let the worker's file of commands say `{line}`"
+    )]
+    Variable { variable: String, program: String, line: String },
+    #[error("the variable {variable} would change which code {program} runs: it cannot be set, whatever a rule says")]
+    VariableOfCode { variable: String, program: String },
 }
 
 impl PermittedCommand {
@@ -72,12 +93,69 @@ impl PermittedCommand {
 
     /// The rule that allowed it, where there is a list of what is allowed.
     pub fn rule(&self) -> Option<&str> {
-        self.rule.as_deref()
+        self.rules.first().map(|rule| rule.template.text())
+    }
+
+    /// The variables that a workflow sets for it. One of the rules that fit the command names all of them; where the profile
+    /// has no list of what is allowed, all may be set that do not change which code runs.
+    pub fn with_variables(mut self, variables: BTreeMap<String, String>) -> Result<Self, NotPermitted> {
+        if let Some(name) = variables.keys().find(|name| changes_code(name)) {
+            return Err(NotPermitted::VariableOfCode { variable: name.clone(), program: self.program() });
+        }
+        if self.profile.spec().commands != CommandScope::DenyList {
+            match self.rules.iter().position(|rule| variables.keys().all(|name| rule.names(name))) {
+                Some(at) => self.rules = vec![self.rules.swap_remove(at)],
+                None => return Err(self.unnamed(&variables)),
+            }
+        }
+        self.variables = variables;
+        Ok(self)
+    }
+
+    pub(crate) fn variables(&self) -> &BTreeMap<String, String> {
+        &self.variables
+    }
+
+    fn program(&self) -> String {
+        self.argv.first().cloned().unwrap_or_default()
+    }
+
+    /// No rule names all of the variables: what is missing in the first one.
+    fn unnamed(&self, variables: &BTreeMap<String, String>) -> NotPermitted {
+        let rule = self.rules.first();
+        let is_missing = |name: &&String| !rule.is_some_and(|rule| rule.names(name));
+        let missing: Vec<&String> = variables.keys().filter(is_missing).collect();
+        let variable = missing.first().map(|name| (*name).clone()).unwrap_or_default();
+        let line = rule.map(|rule| rule.naming_also(&missing)).unwrap_or_default();
+        NotPermitted::Variable { variable, program: self.program(), line }
     }
 
     /// Whether the profile wants the command in the audit even though it is allowed.
     pub fn is_audited(&self) -> bool {
         self.audit
+    }
+}
+
+impl CommandRule {
+    fn names(&self, variable: &str) -> bool {
+        self.variables.iter().any(|pattern| pattern.fits(variable))
+    }
+
+    /// The rule as a file of commands has it, with more variables.
+    fn naming_also(&self, more: &[&String]) -> String {
+        let command = self.template.text();
+        let command = if command.contains('\'') { format!("{command:?}") } else { format!("'{command}'") };
+        let named = self.variables.iter().map(ToString::to_string).chain(more.iter().map(|name| (*name).clone()));
+        let named: Vec<String> = named.map(|name| format!("'{name}'")).collect();
+        format!("{{ command = {command}, variables = [{}] }}", named.join(", "))
+    }
+}
+
+impl FromStr for CommandRule {
+    type Err = InvalidTemplate;
+
+    fn from_str(text: &str) -> Result<Self, InvalidTemplate> {
+        Ok(Self { template: text.parse()?, variables: Vec::new() })
     }
 }
 
@@ -87,19 +165,23 @@ impl CommandRules {
     pub fn permit(&self, profile: Profile, argv: Vec<String>) -> Result<PermittedCommand, NotPermitted> {
         let program = Program::of(&argv)?;
         let scope = profile.spec().commands;
-        let fits =
-            |rules: &[Template]| rules.iter().find(|rule| rule.fits(&argv, &program.resolved)).map(ToString::to_string);
-        if let Some(rule) = fits(&self.deny) {
-            return Err(NotPermitted::Denied { rule });
+        if let Some(rule) = self.deny.iter().find(|rule| rule.fits(&argv, &program.resolved)) {
+            return Err(NotPermitted::Denied { rule: rule.to_string() });
         }
-        let interpreter = inline::interpreter(&argv, &program.resolved);
-        let rule = match (scope, interpreter) {
-            (CommandScope::DenyList, None) => None,
-            (_, Some(interpreter)) => Some(fits(&self.allow_inline).ok_or(NotPermitted::Inline { interpreter })?),
-            (_, None) => Some(fits(&self.allow).ok_or(NotPermitted::NotListed { profile })?),
+        let fitting = |rules: &[CommandRule]| -> Option<Vec<CommandRule>> {
+            let fits = |rule: &&CommandRule| rule.template.fits(&argv, &program.resolved);
+            let rules: Vec<CommandRule> = rules.iter().filter(fits).cloned().collect();
+            (!rules.is_empty()).then_some(rules)
         };
+        let interpreter = inline::interpreter(&argv, &program.resolved);
+        let rules = match (scope, interpreter) {
+            (CommandScope::DenyList, None) => Vec::new(),
+            (_, Some(interpreter)) => fitting(&self.allow_inline).ok_or(NotPermitted::Inline { interpreter })?,
+            (_, None) => fitting(&self.allow).ok_or(NotPermitted::NotListed { profile })?,
+        };
+        let (file, variables) = (program.file, BTreeMap::new());
         let audit = scope == CommandScope::AllowListAudited;
-        Ok(PermittedCommand { profile, argv, file: program.file, rule, audit })
+        Ok(PermittedCommand { profile, argv, file, rules, variables, audit })
     }
 }
 
@@ -140,7 +222,18 @@ mod tests {
 
     fn rules(allow: &[&str], deny: &[&str], allow_inline: &[&str]) -> CommandRules {
         let parse = |texts: &[&str]| texts.iter().map(|text| text.parse().unwrap()).collect();
-        CommandRules { allow: parse(allow), deny: parse(deny), allow_inline: parse(allow_inline) }
+        let deny = deny.iter().map(|text| text.parse().unwrap()).collect();
+        CommandRules { allow: parse(allow), deny, allow_inline: parse(allow_inline) }
+    }
+
+    fn setting(rules: &CommandRules, profile: Profile, names: &[&str]) -> Result<PermittedCommand, NotPermitted> {
+        let variables = names.iter().map(|name| ((*name).to_owned(), String::new())).collect();
+        judge(rules, profile, "/usr/bin/id -u").unwrap().with_variables(variables)
+    }
+
+    fn naming(template: &str, variables: &[&str]) -> CommandRule {
+        let variables = variables.iter().map(|text| text.parse().unwrap()).collect();
+        CommandRule { template: template.parse().unwrap(), variables }
     }
 
     fn judge(rules: &CommandRules, profile: Profile, line: &str) -> Result<PermittedCommand, NotPermitted> {
@@ -201,6 +294,48 @@ mod tests {
         let inline = rules(&[], &[], &["/usr/bin/sh -c {code:ls|id}"]);
         assert!(judge(&inline, Profile::ProdCritical, "/usr/bin/sh -c id").is_ok());
         assert!(judge(&inline, Profile::ProdCritical, "/usr/bin/sh -c reboot").is_err());
+    }
+
+    #[test]
+    fn variables_are_those_that_the_rule_names() {
+        let none = rules(&["/usr/bin/id {flags...}"], &[], &[]);
+        let mut named = rules(&[], &[], &[]);
+        named.allow.push(naming("/usr/bin/id {flag:-[ug]}", &["APP_ENV", "RELEASE_*"]));
+        for profile in [Profile::ProdCritical, Profile::ProdStandard, Profile::StagingStandard] {
+            assert!(setting(&none, profile, &[]).is_ok());
+            for name in ["HOME", "KUBECONFIG", "AWS_CONFIG_FILE", "DOCKER_CONFIG", "PIP_INDEX_URL", "APP_ENV"] {
+                let refused = setting(&none, profile, &[name]).unwrap_err().to_string();
+                let line = format!("{{ command = '/usr/bin/id {{flags...}}', variables = ['{name}'] }}");
+                assert!(refused.contains(&format!("{name} may not be set for /usr/bin/id")), "{refused}");
+                assert!(refused.contains(&line), "{refused}");
+            }
+            let permitted = setting(&named, profile, &["APP_ENV", "RELEASE_ID"]).unwrap();
+            assert_eq!(permitted.variables().len(), 2);
+            let refused = setting(&named, profile, &["APP_ENV", "HOME"]).unwrap_err().to_string();
+            assert!(refused.contains("['APP_ENV', 'RELEASE_*', 'HOME']"), "what it names already stays: {refused}");
+        }
+    }
+
+    #[test]
+    fn under_dev_flex_a_variable_passes_unless_it_changes_which_code_runs() {
+        let none = rules(&["/usr/bin/id {flags...}"], &[], &[]);
+        assert!(setting(&none, Profile::DevFlex, &["HOME", "KUBECONFIG"]).is_ok());
+        for profile in Profile::ALL {
+            for name in ["LD_PRELOAD", "GIT_CONFIG_GLOBAL", "NPM_CONFIG_USERCONFIG", "PATH"] {
+                let refused = setting(&none, *profile, &["APP_ENV", name]).unwrap_err();
+                assert!(matches!(refused, NotPermitted::VariableOfCode { .. }), "{profile}: {refused}");
+            }
+        }
+    }
+
+    #[test]
+    fn one_of_the_rules_that_fit_names_all_variables() {
+        let mut two = rules(&[], &[], &[]);
+        two.allow.push(naming("/usr/bin/id {flags...}", &["A"]));
+        two.allow.push(naming("/usr/bin/id -u", &["B", "C"]));
+        let permitted = setting(&two, Profile::ProdCritical, &["B", "C"]).unwrap();
+        assert_eq!(permitted.rule(), Some("/usr/bin/id -u"));
+        assert!(setting(&two, Profile::ProdCritical, &["A", "B"]).is_err(), "no rule was written for both");
     }
 
     #[test]

@@ -48,6 +48,10 @@ impl Template {
             || std::fs::canonicalize(&self.program).is_ok_and(|canonical| canonical == resolved);
         same_program && fits(&self.words, arguments)
     }
+
+    pub(super) fn text(&self) -> &str {
+        &self.text
+    }
 }
 
 /// Wildcards as in file names: after a mismatch the last `{more...}` takes one argument more.

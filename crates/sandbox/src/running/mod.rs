@@ -11,7 +11,7 @@ use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
 
 pub use output::{Chunk, OutputCount, Stream};
-pub(crate) use start::{PreparedCommand, start};
+pub(crate) use start::{PreparedCommand, StartError, start};
 
 use crate::egress::EgressAttempt;
 use crate::shim::Attestation;

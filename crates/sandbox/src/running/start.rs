@@ -32,12 +32,38 @@ pub(crate) struct PreparedCommand {
     pub terminate_grace: Duration,
 }
 
+/// Why a command was not executed.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum StartError {
+    /// Its sandbox was not made, or did not attest.
+    #[error("{0}")]
+    NotAttested(String),
+    /// It is not in its sandbox, or is another file than the one that was judged.
+    #[error("{0}")]
+    NotExecuted(String),
+}
+
+impl From<String> for StartError {
+    fn from(why: String) -> Self {
+        Self::NotAttested(why)
+    }
+}
+
+impl StartError {
+    fn with(self, diagnosis: &str) -> Self {
+        match self {
+            Self::NotAttested(why) => Self::NotAttested(format!("{why}{diagnosis}")),
+            Self::NotExecuted(why) => Self::NotExecuted(format!("{why}{diagnosis}")),
+        }
+    }
+}
+
 /// Starts the sandbox and waits until the command has been executed in it. An error means that it was not.
 pub(crate) async fn start(
     launch: Launch<'_>,
     programs: &Programs,
     prepared: PreparedCommand,
-) -> Result<Running, String> {
+) -> Result<Running, StartError> {
     let (limit, wall, watchdog) = (launch.spec.limits.output_bytes, launch.wall, launch.watchdog);
     let launched = launch.start(programs).await.map_err(|error| error.to_string())?;
     let LaunchedSandbox { bwrap, stdout, stderr, status, json_status, renewals } = launched;
@@ -50,18 +76,23 @@ pub(crate) async fn start(
 
     let deadline = Instant::now() + limits::START_TIMEOUT;
     let greeting = async {
-        let first = first_process(&mut json_status).await?;
+        let (process, first) = first_process(&mut json_status).await?;
+        // Seen from outside, where every group has its own path. The shim goes on after the first renewal.
+        if let Some(control) = prepared.group.as_ref().and_then(|group| group.not_joined_by(process)) {
+            let why = format!("the confinement is not what was ordered, control `{control}`: it is in another cgroup");
+            return Err(StartError::NotAttested(why));
+        }
         rustix::io::write(&renewals, &[shim::RENEW]).map_err(|error| format!("the shim is gone: {error}"))?;
         let attestation = attested(&mut status).await?;
-        Ok::<_, String>((first, attestation))
+        Ok::<_, StartError>((first, attestation))
     };
     let (first, attestation) = match timeout_at(deadline, greeting).await {
         Ok(Ok(greeted)) => greeted,
         Ok(Err(why)) => {
             bwrap.kill();
-            return Err(format!("{why}{}", diagnosis(&mut stderr).await));
+            return Err(why.with(&diagnosis(&mut stderr).await));
         }
-        Err(_) => return Err(format!("no attestation within {} s", limits::START_TIMEOUT.as_secs())),
+        Err(_) => return Err(format!("no attestation within {} s", limits::START_TIMEOUT.as_secs()).into()),
     };
 
     let began = Instant::now();
@@ -133,27 +164,29 @@ struct BwrapStatus {
 }
 
 /// bubblewrap says which process is the first of the PID namespace.
-async fn first_process(json_status: &mut BufReader<Receiver>) -> Result<OwnedFd, String> {
+async fn first_process(json_status: &mut BufReader<Receiver>) -> Result<(Pid, OwnedFd), String> {
     let line = line(json_status).await.ok_or("bubblewrap ended before the sandbox was made")?;
     let said: BwrapStatus =
         serde_json::from_str(&line).map_err(|error| format!("bubblewrap said `{line}`: {error}"))?;
     let pid = said.child_pid.and_then(Pid::from_raw).ok_or_else(|| format!("bubblewrap said `{line}`"))?;
-    pidfd_open(pid, PidfdFlags::NONBLOCK).map_err(|error| format!("the sandbox ended at once: {error}"))
+    let first = pidfd_open(pid, PidfdFlags::NONBLOCK).map_err(|error| format!("the sandbox ended at once: {error}"))?;
+    Ok((pid, first))
 }
 
 /// The shim's first two words: what it saw, and that the command was executed.
-async fn attested(status: &mut BufReader<Receiver>) -> Result<Attestation, String> {
+async fn attested(status: &mut BufReader<Receiver>) -> Result<Attestation, StartError> {
     let mut attestation = None;
     while let Some(line) = line(status).await {
         let report = serde_json::from_str(&line).map_err(|error| format!("the shim said `{line}`: {error}"))?;
         match (report, attestation.take()) {
             (Report::Attested(seen), None) => attestation = Some(seen),
             (Report::Started, Some(seen)) => return Ok(seen),
-            (Report::NotStarted(why), _) => return Err(why),
-            (report, _) => return Err(format!("the shim said {report:?} out of turn")),
+            (Report::NotStarted(why), _) => return Err(StartError::NotExecuted(why)),
+            (Report::NotConfined(why), _) => return Err(why.into()),
+            (report, _) => return Err(format!("the shim said {report:?} out of turn").into()),
         }
     }
-    Err("the shim ended without an attestation".to_owned())
+    Err("the shim ended without an attestation".to_owned().into())
 }
 
 pub(super) async fn line(from: &mut BufReader<Receiver>) -> Option<String> {

@@ -6,8 +6,9 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+use crate::control::Control;
 use crate::shim::acts::Act;
-use crate::spec::{LandlockMode, Syscalls};
+use crate::spec::{LandlockMode, Namespace, Syscalls};
 
 /// The order to the shim. It holds no secret: those travel in pipes of their own.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -19,8 +20,10 @@ pub struct ShimConfig {
     pub landlock: LandlockMode,
     pub files: FileRules,
     pub resources: ResourceLimits,
-    /// The inode of the host's network namespace, where the command must not be in it.
-    pub other_network_than: Option<u64>,
+    /// Namespaces of the worker's that the command must not be in, by their inodes.
+    pub other_namespaces_than: Vec<(Namespace, u64)>,
+    /// The cgroups that the command must be in.
+    pub cgroups: Vec<JoinedCgroup>,
     /// One line for each of the shim's reports.
     pub status: RawFd,
     /// A byte for each renewal; closed when the worker is gone.
@@ -77,6 +80,17 @@ pub struct ResourceLimits {
     pub processes: u64,
 }
 
+/// A cgroup that limits the command.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct JoinedCgroup {
+    /// The control that rests on it.
+    pub control: Control,
+    /// The controller that names the hierarchy; empty for version 2, which has one.
+    pub hierarchy: String,
+    /// The last part of its path. Nothing where the command has a cgroup namespace: the group is its root.
+    pub name: Option<String>,
+}
+
 /// A line from the shim.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -87,6 +101,8 @@ pub enum Report {
     Started,
     /// The command was not executed.
     NotStarted(String),
+    /// The command could not be confined, or what confines it could not be attested.
+    NotConfined(String),
     Ended(CommandEnd),
     /// The shim ended the tree by itself.
     Expired(Expiry),
@@ -119,6 +135,10 @@ pub struct Attestation {
     pub landlock: LandlockStatus,
     /// Inodes of the namespaces, by kind.
     pub namespaces: BTreeMap<String, u64>,
+    /// Paths of the cgroups that limit it, by control. From a cgroup namespace of its own the group is `/`.
+    pub cgroups: BTreeMap<String, String>,
+    /// Limits on the process's resources, by name.
+    pub limits: BTreeMap<String, u64>,
     pub uid: u32,
 }
 

@@ -30,17 +30,33 @@ pub(super) fn confine(config: &ShimConfig) -> io::Result<LandlockStatus> {
     Ok(landlocked)
 }
 
+/// A limit on a resource of the process.
+pub(super) struct OrderedLimit {
+    resource: Resource,
+    /// In the attestation.
+    pub name: &'static str,
+    /// In `/proc/self/limits`.
+    pub kernel_name: &'static str,
+    pub most: u64,
+}
+
+/// All limits that a command gets.
+pub(super) fn ordered(limits: ResourceLimits) -> [OrderedLimit; 8] {
+    [
+        (Resource::Core, "core_bytes", "Max core file size", 0),
+        (Resource::Nofile, "open_files", "Max open files", limits.open_files),
+        (Resource::Fsize, "file_bytes", "Max file size", limits.file_bytes),
+        (Resource::Nproc, "processes", "Max processes", limits.processes),
+        (Resource::Memlock, "locked_bytes", "Max locked memory", 64 << 10),
+        (Resource::Msgqueue, "message_queue_bytes", "Max msgqueue size", 64 << 10),
+        (Resource::Rtprio, "realtime_priority", "Max realtime priority", 0),
+        (Resource::Nice, "nice_priority", "Max nice priority", 0),
+    ]
+    .map(|(resource, name, kernel_name, most)| OrderedLimit { resource, name, kernel_name, most })
+}
+
 fn limit(limits: ResourceLimits) -> io::Result<()> {
-    for (resource, most) in [
-        (Resource::Core, 0),
-        (Resource::Nofile, limits.open_files),
-        (Resource::Fsize, limits.file_bytes),
-        (Resource::Nproc, limits.processes),
-        (Resource::Memlock, 64 << 10),
-        (Resource::Msgqueue, 64 << 10),
-        (Resource::Rtprio, 0),
-        (Resource::Nice, 0),
-    ] {
+    for OrderedLimit { resource, most, .. } in ordered(limits) {
         // A limit that is lower already stays.
         let most = rustix::process::getrlimit(resource).maximum.map_or(most, |already| already.min(most));
         setrlimit(resource, Rlimit { current: Some(most), maximum: Some(most) })?;

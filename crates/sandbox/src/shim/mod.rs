@@ -14,8 +14,8 @@ mod watch;
 
 pub(crate) use attest::namespace;
 pub use config::{
-    Action, Attestation, CommandEnd, Expiry, FileId, FileRules, LandlockStatus, Report, ResourceLimits, ShimConfig,
-    SocketRule,
+    Action, Attestation, CommandEnd, Expiry, FileId, FileRules, JoinedCgroup, LandlockStatus, Report, ResourceLimits,
+    ShimConfig, SocketRule,
 };
 pub(crate) use watch::{RENEW, TERMINATE};
 
@@ -151,7 +151,7 @@ fn start(config: &ShimConfig, status: &OwnedFd) -> io::Result<Child> {
         match attested {
             Ok(attestation) => report(&status, &Report::Attested(attestation))?,
             Err(error) => {
-                report(&status, &Report::NotStarted(error.to_string()))?;
+                report(&status, &Report::NotConfined(error.to_string()))?;
                 return Err(error);
             }
         }

@@ -21,6 +21,17 @@ async fn this_host_has_every_control_and_says_how_it_was_seen() {
 }
 
 #[tokio::test]
+async fn the_canaries_can_be_run_again() {
+    let sandbox = sandbox().await;
+    let again = sandbox.prove_again().await;
+    for profile in Profile::ALL {
+        assert_eq!(again.first_missing(profile.spec().required), None, "{profile}");
+    }
+    let missing = Sandbox::open(SandboxOptions { bwrap: Some("/nowhere/bwrap".into()), ..options() }).await.unwrap();
+    assert!(!missing.prove_again().await.is_proven(Control::UserNamespace));
+}
+
+#[tokio::test]
 async fn without_bubblewrap_every_profile_is_refused_and_says_what_is_missing() {
     let bwrap = Some("/nowhere/bwrap".into());
     let sandbox = Sandbox::open(SandboxOptions { bwrap, ..options() }).await.unwrap();

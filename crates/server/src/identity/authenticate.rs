@@ -112,7 +112,12 @@ pub(super) fn loaded(row: KeyRow) -> Loaded {
             groups: Arc::default(),
             workspace: row.workspace.map(Into::into),
             installation: row.installation,
-            via: Via::Key { id: row.id, owner: row.owner.map(Into::into), maker: row.created_by.map(Into::into) },
+            via: Via::Key {
+                id: row.id,
+                name: row.name.into(),
+                owner: row.owner.map(Into::into),
+                maker: row.created_by.map(Into::into),
+            },
         },
     }
 }

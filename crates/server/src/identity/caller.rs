@@ -7,6 +7,7 @@ use axum::http::StatusCode;
 use axum::http::request::Parts;
 use interlock_core::ids::{KeyId, RunId, TenantId, UserId};
 use interlock_core::json::{Hash, Json};
+use interlock_core::run::Trigger;
 use interlock_core::run::change::Context;
 use interlock_core::state::Initiator;
 use interlock_core::tenant::identity::{Permission, Roles};
@@ -45,6 +46,8 @@ pub struct Caller {
 pub enum Via {
     Key {
         id: KeyId,
+        /// What its maker has called it: shown wherever a person's name would be.
+        name: Arc<str>,
         owner: Option<Arc<str>>,
         /// The person or key that made or rotated it, and so has seen its text.
         maker: Option<Arc<str>>,
@@ -78,9 +81,26 @@ impl Caller {
         self.responsible().map_or_else(|| self.client.to_string(), str::to_owned)
     }
 
-    /// The same for the audit log.
+    /// The same for the audit log, which names a key as people know it.
     pub fn actor(&self) -> Actor {
-        Actor::user(self.name())
+        let actor = Actor::user(self.name());
+        match self.key_name() {
+            Some(key) => actor.with_key(key, self.responsible()),
+            None => actor,
+        }
+    }
+
+    /// What the key is called, if it is one.
+    pub fn key_name(&self) -> Option<&str> {
+        match &self.via {
+            Via::Key { name, .. } => Some(name),
+            Via::Session { .. } | Via::Slack { .. } | Via::Worker(_) | Via::Token { .. } => None,
+        }
+    }
+
+    /// What caused the runs that this caller starts: a request, by the key where it came with one.
+    pub fn trigger(&self) -> Trigger {
+        Trigger::api(self.key_name())
     }
 
     /// The same where tenants themselves change: whose log tells of it.
@@ -155,12 +175,12 @@ impl Caller {
 
     /// For the history of what this caller changes.
     pub fn context(&self, initiator: Initiator) -> Context {
-        let metadata = match &self.via {
-            Via::Key { id, .. } => Some(Json::trusted(format!("{{\"key\":\"{id}\"}}"))),
-            _ => None,
-        };
         let person = self.responsible().map(str::to_owned);
-        Context { person, metadata, makers: self.makers(), ..Context::by(initiator) }
+        let context = Context { person, makers: self.makers(), ..Context::by(initiator) };
+        match &self.via {
+            Via::Key { id, name, .. } => context.with_key(*id, name),
+            Via::Session { .. } | Via::Slack { .. } | Via::Worker(_) | Via::Token { .. } => context,
+        }
     }
 
     /// Others who may be behind the request: the maker of the key has had it in hand.

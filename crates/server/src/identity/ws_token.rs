@@ -38,17 +38,26 @@ struct SocketClaims {
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Origin {
-    Key { id: KeyId, owner: Option<String>, maker: Option<String> },
-    Session { user: UserId, hash: HashHex },
+    Key {
+        id: KeyId,
+        #[serde(default)]
+        name: String,
+        owner: Option<String>,
+        maker: Option<String>,
+    },
+    Session {
+        user: UserId,
+        hash: HashHex,
+    },
 }
 
 impl Origin {
     /// Nothing for a token: no token is made from another.
     fn of(via: &Via) -> Option<Self> {
         match via {
-            Via::Key { id, owner, maker } => {
-                let name = |name: &Option<Arc<str>>| name.as_deref().map(str::to_owned);
-                Some(Self::Key { id: *id, owner: name(owner), maker: name(maker) })
+            Via::Key { id, name, owner, maker } => {
+                let text = |text: &Option<Arc<str>>| text.as_deref().map(str::to_owned);
+                Some(Self::Key { id: *id, name: name.to_string(), owner: text(owner), maker: text(maker) })
             }
             Via::Session { user, token_hash, .. } => Some(Self::Session { user: *user, hash: HashHex(*token_hash) }),
             Via::Slack { .. } | Via::Worker(_) | Via::Token { .. } => None,
@@ -57,8 +66,8 @@ impl Origin {
 
     fn via(self) -> Via {
         match self {
-            Self::Key { id, owner, maker } => {
-                Via::Key { id, owner: owner.map(Into::into), maker: maker.map(Into::into) }
+            Self::Key { id, name, owner, maker } => {
+                Via::Key { id, name: name.into(), owner: owner.map(Into::into), maker: maker.map(Into::into) }
             }
             Self::Session { user, hash } => Via::Session { user, token_hash: hash.0, proven_at: Timestamp::default() },
         }

@@ -95,6 +95,7 @@ pub fn enveloped(event: EventView) -> Envelope {
             sandbox_profile: context.profile,
             initiator: Some(context.initiator.to_string()),
             person: context.person,
+            key: context.key,
             traceparent: context.traceparent,
             tracestate: context.tracestate,
         },

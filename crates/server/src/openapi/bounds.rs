@@ -14,7 +14,7 @@ use interlock_core::limits::{
     ARGUMENTS_MAX, ATTEMPTS_MAX, COMMAND_BYTES_MAX, EFFECTS_PER_STEP_MAX, EXPRESSION_BYTES_MAX, GROUPS_MAX,
     INPUT_LABELS, KEY_BYTES_MAX, LABELS_MAX, NAME_BYTES_MAX, OUTBOUND_PER_CHANGE_MAX, OUTPUT_BATCH_CHUNKS_MAX,
     OUTPUT_CHUNK_BYTES_MAX, REASON_BYTES_MAX, SOURCE_ID_BYTES_MAX, STEPS_PER_WORKFLOW_MAX, SUBJECT_BYTES_MAX,
-    VARIABLES_MAX, VOTES_PER_APPROVAL_MAX,
+    TEMPLATE_BYTES_MAX, VARIABLES_MAX, VOTES_PER_APPROVAL_MAX,
 };
 use interlock_core::run::event::Event;
 use interlock_core::trigger::schedule::CRON_BYTES_MAX;
@@ -28,7 +28,10 @@ use interlock_engine::webhooks::{SECRET_BYTES_MAX, SECRET_BYTES_MIN};
 use interlock_outbound::limits::URL_BYTES_MAX;
 use interlock_pki::REQUEST_BYTES_MAX;
 use interlock_protocol::identity::limits::{PASSWORD_BYTES_MAX, PASSWORD_CHARS_MIN, WEIGHT_MAX};
-use interlock_protocol::{agent, audit, changes, operations, policy, runs};
+use interlock_protocol::live::CURSOR_BYTES_MAX;
+use interlock_protocol::{
+    agent, approvals, audit, changes, executions, live, operations, policy, runs, schedules, workflows,
+};
 use interlock_store::ATTR_FILTERS_MAX;
 use interlock_workflow::limits::SOURCE_BYTES_MAX;
 use serde_json::{Map, Value, json};
@@ -45,6 +48,12 @@ const STEP_BYTES_MAX: usize = "rollback:".len() + NAME_BYTES_MAX;
 const DESTINATION_BYTES_MAX: usize = "signal:".len() + ID_CHARS + 1 + NAME_BYTES_MAX;
 /// `name:value` in a query.
 const PAIR_BYTES_MAX: usize = KEY_BYTES_MAX + 1 + KEY_BYTES_MAX;
+/// `others.INSTANT.APPROVAL_ID`, the longest place in a list of approvals.
+const APPROVAL_PLACE_BYTES_MAX: usize = "others.".len() + "-9223372036854775808.".len() + ID_CHARS;
+/// Two digits for each byte of a JSON list: a signal's type and key, whose escapes have six bytes, an instant and a run's id.
+const WAIT_PLACE_BYTES_MAX: usize = 2 * (6 * (NAME_BYTES_MAX + KEY_BYTES_MAX) + 100);
+/// A person, or a key by its name.
+const ACTOR_BYTES_MAX: usize = "key ".len() + NAME_BYTES_MAX;
 /// An event's name, or the part of one up to a full stop and `*`.
 const EVENT_BYTES_MAX: usize = longest(Event::NAMES);
 /// Modules and their tests, and `data.json`.
@@ -75,7 +84,21 @@ const TEXTS: &[FieldBound] = &[
     ("WorkerHello", "queues[]", 1, NAME_BYTES_MAX),
     ("WorkerHello", "tasks[]", 1, NAME_BYTES_MAX),
     ("WorkerHello", "capabilities[]", 1, NAME_BYTES_MAX),
+    ("WorkerHello", "environments[]", 1, terms::NAME_BYTES_MAX),
+    ("WorkerHello", "labels{*}", 1, NAME_BYTES_MAX),
+    ("WorkerHello", "labels{}", 1, NAME_BYTES_MAX),
     ("OfferVerdict", "why", 0, REASON_BYTES_MAX),
+    ("CanaryReport", "why", 0, REASON_BYTES_MAX),
+    ("Cost", "unit", 1, cost::UNIT_BYTES_MAX),
+    ("PlanRules", "spend_unit", 1, cost::UNIT_BYTES_MAX),
+    ("PlanRules", "profile", 0, NAME_BYTES_MAX),
+    ("Requires", "capabilities[]", 0, NAME_BYTES_MAX),
+    ("Requires", "network_segment", 0, NAME_BYTES_MAX),
+    ("StepRules", "credentials[]", 0, NAME_BYTES_MAX),
+    ("StepSpec", "approvers[]", 0, NAME_BYTES_MAX),
+    ("StepSpec", "message", 0, TEMPLATE_BYTES_MAX),
+    ("StepSpecWaitSignalSignal", "key", 0, TEMPLATE_BYTES_MAX),
+    ("StepSpecWaitUntil", "until", 0, TEMPLATE_BYTES_MAX),
     ("Cost", "provider", 0, cost::NAME_BYTES_MAX),
     ("Cost", "model", 0, cost::NAME_BYTES_MAX),
     ("CredentialUsed", "credential_id", 0, CREDENTIAL_ID_BYTES_MAX),
@@ -152,6 +175,7 @@ const TEXTS: &[FieldBound] = &[
     ("RollbackSpec", "operation", 1, NAME_BYTES_MAX),
     ("RollbackSpec", "argv[]", 0, COMMAND_BYTES_MAX),
     ("Because", "reason", 1, REASON_BYTES_MAX),
+    ("BeginMaintenance", "reason", 1, REASON_BYTES_MAX),
     ("Cancel", "reason", 1, REASON_BYTES_MAX),
     ("Resolve", "reason", 1, REASON_BYTES_MAX),
     ("RollBackRun", "reason", 1, REASON_BYTES_MAX),
@@ -163,6 +187,7 @@ const TEXTS: &[FieldBound] = &[
     ("NewSchedule", "name", 1, NAME_BYTES_MAX),
     ("NewSchedule", "workflow", 1, NAME_BYTES_MAX),
     ("NewSchedule", "cron", 1, CRON_BYTES_MAX),
+    ("NewSchedule", "timezone", 1, NAME_BYTES_MAX),
     ("NewSchedule", "workspace", 1, NAME_BYTES_MAX),
     ("PauseSchedule", "reason", 1, REASON_BYTES_MAX),
     ("Signal", "type", 1, NAME_BYTES_MAX),
@@ -202,7 +227,9 @@ const TEXTS: &[FieldBound] = &[
     ("WorkerTerms", "segments[]", 1, terms::NAME_BYTES_MAX),
     ("WorkerTerms", "profiles[]", 1, terms::NAME_BYTES_MAX),
     ("File", "source", 0, SOURCE_BYTES_MAX),
+    ("File", "file", 0, workflows::limits::FILE_BYTES_MAX),
     ("PlanRequest", "source", 0, SOURCE_BYTES_MAX),
+    ("PlanRequest", "file", 0, workflows::limits::FILE_BYTES_MAX),
     ("PlanRequest", "workflow", 1, NAME_BYTES_MAX),
 ];
 
@@ -211,6 +238,8 @@ const LISTS: &[FieldBound] = &[
     ("WorkerHello", "queues", 0, agent::limits::QUEUES_MAX),
     ("WorkerHello", "tasks", 0, agent::limits::TASKS_MAX),
     ("WorkerHello", "capabilities", 0, agent::limits::CAPABILITIES_MAX),
+    ("WorkerHello", "environments", 1, terms::NAMES_MAX),
+    ("WorkerHello", "labels", 0, agent::limits::LABELS_MAX),
     ("Heartbeat", "held", 0, agent::limits::SLOTS_MAX as usize),
     ("Heartbeat", "keeps", 0, agent::limits::KEPT_RUNS_MAX),
     ("Report", "credentials", 0, CREDENTIALS_PER_REPORT_MAX),
@@ -273,6 +302,25 @@ const PARAMETERS: &[ParameterBound] = &[
     ("query", Some(runs::path::RUNS), "workspace", 1, KEY_BYTES_MAX),
     ("query", Some(runs::path::RUNS), "label[]", "n:v".len(), PAIR_BYTES_MAX),
     ("query", Some(runs::path::RUNS), "input[]", ":v".len(), PAIR_BYTES_MAX - INPUT_LABELS.len()),
+    ("query", Some(runs::path::RUNS), "text", 0, KEY_BYTES_MAX),
+    ("query", None, "last_event_id", 0, CURSOR_BYTES_MAX),
+    ("query", Some(runs::path::EVENTS), "since", 0, CURSOR_BYTES_MAX),
+    ("query", Some(executions::path::EVENTS), "since", 0, CURSOR_BYTES_MAX),
+    ("query", Some(live::path::FEED), "since", 0, CURSOR_BYTES_MAX),
+    ("query", Some(live::path::FEED), "before", 0, CURSOR_BYTES_MAX),
+    ("query", Some(approvals::path::APPROVALS), "workflow", 0, KEY_BYTES_MAX),
+    ("query", Some(approvals::path::APPROVALS), "subject", 0, KEY_BYTES_MAX),
+    ("query", Some(approvals::path::APPROVALS), "approvers", 0, NAME_BYTES_MAX),
+    ("query", Some(approvals::path::APPROVALS), "after", 0, APPROVAL_PLACE_BYTES_MAX),
+    ("query", Some(audit::path::AUDIT), "type", 0, NAME_BYTES_MAX),
+    ("query", Some(audit::path::AUDIT), "actor", 0, ACTOR_BYTES_MAX),
+    ("query", Some(audit::path::AUDIT), "subject", 0, KEY_BYTES_MAX),
+    ("query", Some(schedules::path::SCHEDULES), "after", 0, NAME_BYTES_MAX),
+    ("query", Some(interlock_protocol::slack::path::LINKS), "after", 0, NAME_BYTES_MAX),
+    ("query", Some(runs::path::WAITS), "type", 0, NAME_BYTES_MAX),
+    ("query", Some(runs::path::WAITS), "key", 0, KEY_BYTES_MAX),
+    ("query", Some(runs::path::WAITS), "after", 0, WAIT_PLACE_BYTES_MAX),
+    ("query", Some(workflows::path::WORKFLOWS), "after", 0, NAME_BYTES_MAX),
     ("query", Some(operations::path::STATS), "workflow", 1, KEY_BYTES_MAX),
     ("query", Some(operations::path::STATS), "subject", 1, KEY_BYTES_MAX),
     ("query", Some(operations::path::STATS), "trigger", 1, KEY_BYTES_MAX),
@@ -300,6 +348,16 @@ const TABLES: &[(Keywords, &[FieldBound])] = &[
 
 /// Marks at the end of a field, and where in its schema they lead.
 const INSIDE: &[(&str, &str)] = &[("[]", "/items"), ("{}", "/additionalProperties"), ("{*}", "/propertyNames")];
+
+/// How long the value of a parameter of a query may be: what the guard of all routes enforces.
+pub fn query_bytes_max(route: &str, name: &str) -> Option<usize> {
+    let is_meant = |(stands_in, of_route, known, ..): &&ParameterBound| {
+        *stands_in == "query"
+            && known.trim_end_matches("[]") == name
+            && of_route.is_none_or(|of_route| of_route == route)
+    };
+    PARAMETERS.iter().find(is_meant).map(|(.., greatest)| *greatest)
+}
 
 /// Declares the bounds. The schemas have their final names by now.
 pub fn describe(document: &mut Value) {

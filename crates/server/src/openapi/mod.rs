@@ -25,6 +25,8 @@ use utoipa::openapi::path::Operation;
 use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityScheme};
 use utoipa::openapi::{ComponentsBuilder, Info, License, OpenApi, PathItem, RefOr, Schema, SecurityRequirement, Tag};
 
+pub(crate) use bounds::query_bytes_max;
+
 use crate::matrix;
 use crate::parameters::BOUNDS;
 use crate::routes;

@@ -10,22 +10,22 @@ const SHARES: &str = "name: shares\nprofile: dev-flex\nsteps:\n\
                       - { id: write, run: [/usr/bin/true], effect: read, workdir: run, on_failure: pause }\n\
                       - { id: read, run: [/usr/bin/true], effect: read, workdir: run, on_failure: pause }\n";
 
-async fn start(api: &Api) -> String {
+pub async fn start(api: &Api) -> String {
     api.post("/workflows", json!({ "source": SHARES })).await.ok();
     api.post("/runs", json!({ "workflow": "shares" })).await.text("run_id")
 }
 
-async fn keeper(api: &Api, name: &str) -> String {
+pub async fn keeper(api: &Api, name: &str) -> String {
     let capabilities = json!(["effects", "workdir", "command:dev-flex"]);
     let hello = json!({ "worker": name, "queues": ["default"], "slots": 2, "capabilities": capabilities });
     api.post("/agent/register", hello).await.text("session")
 }
 
-async fn poll(api: &Api, session: &str) -> Value {
+pub async fn poll(api: &Api, session: &str) -> Value {
     api.post("/agent/poll", json!({ "session": session, "max": 1, "wait_ms": 3000 })).await.ok()
 }
 
-fn answer(offer: &Value, verdict: Value) -> Value {
+pub fn answer(offer: &Value, verdict: Value) -> Value {
     let mut answer = json!({ "answer": verdict });
     for field in ["tenant", "run", "epoch", "number"] {
         answer[field] = offer[field].clone();

@@ -10,8 +10,38 @@ use interlock_evidence::verify_log::{Expected, LogCopy, VerifiedLog, verify_log}
 use interlock_server::identity::NewKey;
 use serde_json::{Value, json};
 
-use crate::harness::{Api, ApiResponse, task};
+use crate::harness::{Api, ApiResponse, completed, task};
 use crate::set_up::canceled;
+
+/// What policy allows in every run has no decision in the run: its evidence names the rules all the same.
+#[tokio::test(start_paused = true)]
+async fn evidence_names_the_rules_under_which_a_plain_step_and_its_effect_were_let_happen() {
+    let api = Api::new().await;
+    let session = api.register().await;
+    let mut charge = task("a");
+    charge["effect"] = json!("unsafe");
+    let run = api.start(json!([task("b"), charge])).await;
+    for _ in 0..2 {
+        let assignment = api.poll(&session).await;
+        api.report(&session, &assignment, completed(json!(1))).await.ok();
+    }
+    let hash = api.get("/policy").await.ok()["active_hash"].clone();
+    let decided = api.get(&format!("/runs/{run}/decisions")).await.ok();
+    assert_eq!(decided["decisions"], json!([]), "the leave stands for every run");
+    let bundle = sealed(&api, &format!("/runs/{run}/evidence")).await.ok();
+    let key = api.get("/audit/key").await.ok();
+    let pem = PublicKey::parse(key["public_key"].as_str().unwrap()).unwrap();
+    let report = verify_bundle(&bundle.to_string(), &pem);
+    assert!(report.is_complete(), "{:?} {:?}", report.integrity, report.completeness);
+    let record = report.statement.unwrap().predicate.record;
+    let told: Vec<_> = record.leave.iter().map(|leave| (leave.position, leave.receipt.is_some())).collect();
+    assert_eq!(told, [(0, false), (1, false), (1, true)], "each step, and the effect of the second");
+    assert!(record.leave.iter().all(|leave| hash == json!(leave.bundle)), "{:?} under {hash}", record.leave);
+    let receipts = api.get(&format!("/runs/{run}/receipts")).await.ok();
+    let id = receipts["receipts"][0]["id"].as_str().unwrap();
+    assert_eq!(receipts["bundles"][id], hash, "{receipts}");
+    api.end().await;
+}
 
 /// Asks until what was committed is in the log.
 async fn sealed(api: &Api, path: &str) -> ApiResponse {

@@ -12,10 +12,9 @@ const SCHEMAS: &str = "#/components/schemas/";
 /// What limits the length of a text, or says which texts there are.
 const BOUNDING: &[&str] = &["maxLength", "enum", "const", "format", "pattern"];
 
-const POSITION: &str = "a position in a list: refused unless it has the form of one";
 const COMPARED: &str = "compared with what is stored, and not stored itself";
-const GIVEN_PLAN: &str = "in a plan that comes with the start: limited with the whole body";
 const NO_EFFECT: &str = "refused in a plan that comes with the start, whatever it says";
+const FILED: &str = "name: filed\nsteps: [{ id: a, task: t }]\n";
 const WHOLE_BODY: &str = "the whole body, which has the limit of its route";
 
 /// Texts of requests that no limit of their own is enforced for, beside the sizes of heads and bodies, each with the reason.
@@ -24,45 +23,17 @@ const UNBOUNDED: &[(&str, &str)] = &[
     ("header if-match", COMPARED),
     ("header if-none-match", COMPARED),
     ("header prefer", "what is not understood is passed over, as RFC 7240 says"),
-    ("query last_event_id", POSITION),
-    ("query since", POSITION),
     ("query token", COMPARED),
-    ("/api/v1/approvals query after", POSITION),
-    ("/api/v1/approvals query approvers", COMPARED),
-    ("/api/v1/approvals query subject", COMPARED),
-    ("/api/v1/approvals query workflow", COMPARED),
-    ("/api/v1/audit query actor", COMPARED),
-    ("/api/v1/audit query subject", COMPARED),
-    ("/api/v1/audit query type", COMPARED),
-    ("/api/v1/events query before", POSITION),
-    ("/api/v1/runs query text", COMPARED),
-    ("/api/v1/schedules query after", COMPARED),
-    ("/api/v1/slack/links query after", COMPARED),
-    ("/api/v1/waits query after", POSITION),
-    ("/api/v1/waits query key", COMPARED),
-    ("/api/v1/waits query type", COMPARED),
-    ("/api/v1/workflows query after", COMPARED),
     ("post /api/v1/slack/interactions/{connection} body", WHOLE_BODY),
     ("post /api/v1/webhooks/{endpoint} body", WHOLE_BODY),
     ("ApprovalRules.approvers[]", NO_EFFECT),
     ("Enrol.token", COMPARED),
-    ("File.file", "a name for messages about the file"),
     ("IdempotencyRule.key", NO_EFFECT),
-    ("NewSchedule.timezone", "looked up in the database of time zones"),
     ("NewTokenCode.code", COMPARED),
     ("NewTokenCode.verifier", COMPARED),
-    ("PlanRequest.file", "a name for messages about the file"),
-    ("PlanRules.profile", GIVEN_PLAN),
-    ("Requires.capabilities[]", GIVEN_PLAN),
-    ("Requires.network_segment", GIVEN_PLAN),
     ("SetPassword.old_password", "not read where an admin sets the password of another person"),
     ("StepError.code", "cut to its limit, and not refused: the report must not be lost"),
     ("StepError.message", "cut to its limit, and not refused: the report must not be lost"),
-    ("StepRules.credentials[]", GIVEN_PLAN),
-    ("StepSpecApproval.approvers[]", GIVEN_PLAN),
-    ("StepSpecApproval.message", GIVEN_PLAN),
-    ("StepSpecWaitSignalSignal.key", GIVEN_PLAN),
-    ("StepSpecWaitUntil.until", GIVEN_PLAN),
 ];
 
 fn document() -> Value {
@@ -198,6 +169,8 @@ fn probes(run: &str) -> Vec<Probe> {
     let hello = json!({ "worker": "", "queues": ["default"], "slots": 1 });
     let signal = json!({ "type": "go", "key": "k", "source_id": "" });
     let unnamed = json!({ "type": "go", "key": "k" });
+    let gate = json!([{ "key": "g", "kind": "approval", "message": "", "approvers": ["sre"] }]);
+    let gate = json!({ "plan": plan(gate) });
     let erase = json!({ "person": "ada", "reason": "asked for" });
     let ticket = json!({ "ticket_id": "", "runbook_id": "bounds" });
     vec![
@@ -225,9 +198,12 @@ fn probes(run: &str) -> Vec<Probe> {
         Probe::new("/StepSpecTask/properties/key", "/runs", "/plan/steps/0/key", start.clone()),
         Probe::new("/StepSpecTask/properties/handler", "/runs", "/plan/steps/0/handler", start.clone()),
         Probe::new("/Plan/properties/workflow", "/runs", "/plan/workflow", start),
+        Probe::new("/StepSpecApproval/properties/message", "/runs", "/plan/steps/0/message", gate.clone()),
+        Probe::new("/StepSpecApproval/properties/approvers/items", "/runs", "/plan/steps/0/approvers/0", gate),
         Probe::new("/Cancel/properties/reason", &format!("/runs/{run}/cancel"), "/reason", json!({ "reason": "" })),
         Probe::new("/File/properties/source", "/workflows", "/source", json!({ "source": "" }))
             .of_form("name: padded\nsteps: [{ id: a, task: t }]\n#", 'x'),
+        Probe::new("/File/properties/file", "/workflows", "/file", json!({ "source": FILED, "file": "" })),
         Probe::new("/WorkerHello/properties/worker", "/agent/register", "/worker", hello.clone()),
         Probe::new("/WorkerHello/properties/queues/items", "/agent/register", "/queues/0", named(hello)),
         Probe::new("/WorkerTerms/properties/segments/items", "/worker-identities", "/terms/segments/0", worker),
@@ -287,7 +263,23 @@ async fn a_parameter_of_the_declared_length_is_taken_and_a_longer_one_is_refused
         let text = schema.get("items").unwrap_or(schema);
         text["maxLength"].as_u64().unwrap_or_else(|| panic!("{route} {name}: {text}")) as usize
     };
-    for (route, name) in [("/runs", "subject"), ("/runs", "workflow"), ("/runs", "label"), ("/stats", "trigger")] {
+    for (route, name) in [
+        ("/runs", "subject"),
+        ("/runs", "workflow"),
+        ("/runs", "label"),
+        ("/runs", "text"),
+        ("/stats", "trigger"),
+        ("/approvals", "workflow"),
+        ("/approvals", "subject"),
+        ("/approvals", "approvers"),
+        ("/audit", "type"),
+        ("/audit", "actor"),
+        ("/audit", "subject"),
+        ("/schedules", "after"),
+        ("/slack/links", "after"),
+        ("/waits", "type"),
+        ("/workflows", "after"),
+    ] {
         let length = declared(&format!("/api/v1{route}"), "get", name);
         // The longest label has a name and a value of the same length.
         let text = |length: usize| match name {

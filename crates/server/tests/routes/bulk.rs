@@ -60,6 +60,10 @@ async fn what_was_previewed_is_what_is_done() {
     }
     let listed = api.get("/bulk?limit=1").await.ok();
     assert_eq!(listed["jobs"][0], ended);
+    // What has ended is not counted among those to cancel.
+    let all = json!({ "labels": { "batch": "old" } });
+    let preview = api.post("/bulk/preview", json!({ "filter": all, "action": "cancel" })).await.ok();
+    assert_eq!(preview["count"], json!(1), "{preview}");
     api.end().await;
 }
 

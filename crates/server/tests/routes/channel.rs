@@ -4,7 +4,10 @@ use std::time::Duration;
 
 use futures::{SinkExt as _, StreamExt as _};
 use interlock_core::ids::{KeyId, TenantId};
+use interlock_core::json::Json;
+use interlock_core::plan::{Plan, StepSpec};
 use interlock_core::tenant::identity::Role;
+use interlock_engine::{EncodedPlan, StartRun};
 use interlock_protocol::live::close;
 use interlock_server::identity::{NewKey, create_key};
 use interlock_server::{ServerOptions, ServerSecret};
@@ -17,7 +20,7 @@ use tokio_tungstenite::{WebSocketStream, client_async};
 
 use crate::connections::{Listening, listen_with};
 
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 struct ChannelServer {
     server: Listening,
@@ -96,15 +99,33 @@ async fn calls_are_answered_by_their_numbers() {
     let registered = answer(&mut socket).await;
     assert_eq!((registered["id"].as_u64(), registered["status"].as_u64()), (Some(1), Some(200)), "{registered}");
     let session = &registered["body"]["session"];
-    // The poll waits, and what comes after it does not wait for it.
-    send(&mut socket, 2, "poll", json!({ "session": session, "max": 1, "wait_ms": 1_500 })).await;
+    // The poll waits for work, and what comes after it does not wait for it.
+    send(&mut socket, 2, "poll", json!({ "session": session, "max": 1, "wait_ms": 60_000 })).await;
     send(&mut socket, 3, "heartbeat", json!({ "session": session, "held": [] })).await;
     let first = answer(&mut socket).await;
     assert_eq!((first["id"].as_u64(), first["status"].as_u64()), (Some(3), Some(200)), "{first}");
+    let plan = EncodedPlan::new(Plan::new("w", vec![StepSpec::task("a", "count")])).unwrap();
+    let started = served.server.engine.runs().start(StartRun::new(served.tenant, plan, Json::null())).await.unwrap();
     let second = answer(&mut socket).await;
-    assert_eq!((second["id"].as_u64(), &second["body"]["assignments"]), (Some(2), &json!([])), "{second}");
+    let given = (second["id"].as_u64(), second["body"]["assignments"][0]["run"].as_str());
+    assert_eq!(given, (Some(2), Some(started.run.to_string().as_str())), "{second}");
     send(&mut socket, 4, "unregister", json!({ "session": session })).await;
     assert_eq!(answer(&mut socket).await, json!({ "id": 4, "status": 204 }));
+    served.server.end().await;
+}
+
+#[tokio::test]
+async fn a_frame_may_have_the_name_of_its_call_and_a_trace() {
+    let served = ChannelServer::new().await;
+    let mut socket = served.worker().await;
+    let parent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+    for (id, key) in [(1, "a-name"), (2, "a-name"), (3, "no header\u{7}")] {
+        let call = "/api/v1/agent/register";
+        let frame = json!({ "id": id, "call": call, "idempotency_key": key, "traceparent": parent, "body": hello() });
+        socket.send(Message::text(frame.to_string())).await.unwrap();
+        let registered = answer(&mut socket).await;
+        assert_eq!((registered["id"].as_u64(), registered["status"].as_u64()), (Some(id), Some(200)), "{registered}");
+    }
     served.server.end().await;
 }
 
@@ -159,9 +180,16 @@ async fn a_revoked_key_gets_nothing_more_done() {
     let revoked = reqwest::Client::new().delete(url).bearer_auth(admin).send().await.unwrap();
     assert!(revoked.status().is_success(), "{}", revoked.status());
     send(&mut socket, 2, "register", hello()).await;
-    let refused = answer(&mut socket).await;
-    assert_eq!((refused["id"].as_u64(), refused["status"].as_u64()), (Some(2), Some(401)), "{refused}");
-    assert_eq!(closed_with(&mut socket).await, close::UNAUTHORIZED);
+    let code: u16 = match timeout(PATIENCE, socket.next()).await.unwrap().unwrap().unwrap() {
+        // The server has looked at the key before it has read the call.
+        Message::Close(frame) => frame.map_or(1005, |frame| frame.code.into()),
+        refused => {
+            let refused: Value = serde_json::from_str(refused.to_text().unwrap()).unwrap();
+            assert_eq!((refused["id"].as_u64(), refused["status"].as_u64()), (Some(2), Some(401)), "{refused}");
+            closed_with(&mut socket).await
+        }
+    };
+    assert_eq!(code, close::UNAUTHORIZED);
     served.server.end().await;
 }
 

@@ -1,5 +1,7 @@
 //! What an operator can tell a run.
 
+use interlock_core::tenant::identity::{Role, Roles};
+use interlock_server::identity::NewKey;
 use serde_json::json;
 
 use crate::harness::{Api, completed, task};
@@ -21,6 +23,41 @@ async fn pause_resume_and_cancel() {
 
     let again = api.post(&format!("/runs/{run}/cancel"), because).await;
     assert_eq!(again.problem(), (409, "RUN_TERMINAL_STATE"));
+    api.end().await;
+}
+
+/// A key is told by its name, with its owner where it has one, and never by any part of its text.
+#[tokio::test(start_paused = true)]
+async fn what_a_key_does_is_told_under_its_name() {
+    let api = Api::new().await;
+    let operator: Roles = [Role::Operator].into_iter().collect();
+    let ownerless = api.new_key(NewKey::new(api.tenant, "deploy-bot", operator)).await;
+    let owned = NewKey { owner: Some("ada".into()), ..NewKey::new(api.tenant, "ci", operator) };
+    let owned = api.new_key(owned).await;
+    for (text, key, person, who) in
+        [(&ownerless, "deploy-bot", json!(null), "key deploy-bot"), (&owned, "ci", json!("ada"), "key ci of ada")]
+    {
+        let by_key = api.with_key(text);
+        let run = by_key.start(json!([task("a")])).await;
+        let because = json!({ "reason": "maintenance" });
+        by_key.post(&format!("/runs/{run}/pause"), because.clone()).await.ok();
+        assert_eq!(by_key.get(&format!("/runs/{run}")).await.ok()["pause"]["by"], who);
+        by_key.post(&format!("/runs/{run}/resume"), json!({})).await.ok();
+        by_key.post(&format!("/runs/{run}/cancel"), because).await.ok();
+        let shown = by_key.get(&format!("/runs/{run}")).await.ok();
+        assert_eq!((&shown["started_by"], &shown["cancellation"]["by"]), (&json!(who), &json!(who)), "{shown}");
+        assert_eq!(shown["trigger"], json!({ "type": "api", "ref": format!("key {key}") }));
+
+        let events = by_key.get(&format!("/runs/{run}/events")).await.ok();
+        for kind in ["session.created", "session.paused", "session.resumed", "session.canceled"] {
+            let told = events["events"].as_array().unwrap().iter().find(|event| event["type"] == kind);
+            let context = &told.unwrap_or_else(|| panic!("{kind} in {events}"))["context"];
+            assert_eq!((&context["key"], &context["person"]), (&json!(key), &person), "{kind}: {context}");
+        }
+        // Neither the part that finds the key nor the part that opens anything.
+        let told = format!("{shown}{events}");
+        assert!(!told.contains(&text[4..16]) && !told.contains(&text[16..]), "{told}");
+    }
     api.end().await;
 }
 

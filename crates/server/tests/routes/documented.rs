@@ -22,6 +22,8 @@ const ELSEWHERE: &[(&str, &[&str])] = &[
             "COMMAND_STOPPED",
             "COMMAND_TEMPFAIL",
             "COMMAND_TIMEOUT",
+            "SANDBOX_NOT_ATTESTED",
+            "SANDBOX_NOT_SET_UP",
             "SANDBOX_REFUSED",
             "WORKDIR_FULL",
             "WORKDIR_GONE",

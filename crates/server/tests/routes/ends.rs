@@ -43,19 +43,31 @@ async fn a_step_given_back_with_an_open_effect_is_in_doubt_until_somebody_knows(
     api.end().await;
 }
 
-/// A run that goes on where another left off shares its keys, and its doubts.
+/// A run that goes on where another left off shares its keys, and its doubts: they are settled first.
 #[tokio::test(start_paused = true)]
-async fn a_doubt_is_not_left_behind_by_starting_over() {
+async fn a_canceled_run_tells_its_doubt_and_is_not_started_over_before_it_is_settled() {
     let api = Api::new().await;
     let run = in_doubt(&api).await;
     until(&api, &run, "paused").await;
     api.post(&format!("/runs/{run}/cancel"), json!({ "reason": "enough" })).await.ok();
-    let again = api.post(&format!("/runs/{run}/restart"), json!({ "from": "pay" })).await;
-    let again = again.ok()["run_id"].as_str().unwrap().to_owned();
+    let why = api.get(&format!("/runs/{run}/why")).await.ok();
+    let doubt = why["because"].as_array().unwrap().iter().find(|cause| cause["cause"] == "doubt");
+    assert_eq!(doubt.unwrap()["step"], "pay", "{why}");
+    assert_eq!(why["next"], json!(["resolve"]));
+    for (verb, body) in [("retry", json!({})), ("restart", json!({ "from": "pay" }))] {
+        let refused = api.post(&format!("/runs/{run}/{verb}"), body).await;
+        assert_eq!(refused.problem(), (409, "RUN_RESUME_FAILED"), "{verb}");
+        let command = format!("interlock run resolve {run} --step pay");
+        assert!(refused.text("detail").contains(&command), "{}", refused.body);
+    }
+    let known = json!({ "outcome": "happened", "reason": "the bank has it" });
+    api.post(&format!("/runs/{run}/steps/pay/resolve"), known).await.ok();
+    let why = api.get(&format!("/runs/{run}/why")).await.ok();
+    assert_eq!(why["next"], json!(["retry", "restart"]), "{why}");
+    api.post(&format!("/runs/{run}/retry"), json!({})).await.ok();
     let session = api.register_naming_effects().await;
     let assignment = api.poll(&session).await;
-    assert_eq!(assignment["run"], json!(again));
-    assert_eq!(unsafe_effect(&api, &session, &assignment).await.problem(), (409, "EFFECT_RECORDED"));
+    assert_eq!(unsafe_effect(&api, &session, &assignment).await.ok()["answer"], "performed");
     api.end().await;
 }
 

@@ -109,6 +109,8 @@ fn hello(capabilities: &[&str]) -> WorkerHello {
         build_id: None,
         tasks: Some(vec!["count".into()]),
         capabilities: Some(capabilities.iter().map(|name| (*name).to_owned()).collect()),
+        environments: None,
+        labels: std::collections::BTreeMap::new(),
     }
 }
 
@@ -217,6 +219,10 @@ async fn a_worker_acts_only_as_itself_and_within_its_certificate() {
 
     let beyond = other.ask::<Registered>(agent::path::REGISTER, &hello(&["command:dev-flex"])).await;
     assert_eq!(code(beyond), "BEYOND_CERTIFICATE");
+    for environment in ["prod", "*"] {
+        let wider = WorkerHello { environments: Some([environment.to_owned()].into()), ..hello(&[]) };
+        assert_eq!(code(other.ask::<Registered>(agent::path::REGISTER, &wider).await), "BEYOND_CERTIFICATE");
+    }
     let renewal = RenewCertificate { request: WorkerKey::generate().unwrap().signing_request().unwrap() };
     assert_eq!(code(with_key.ask::<WorkerCertificate>(path::RENEW, &renewal).await), "CERTIFICATE_REQUIRED");
     // The role of a worker, and no other.

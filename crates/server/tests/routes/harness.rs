@@ -59,6 +59,19 @@ pub async fn engine_of_today() -> (Engine, [TenantId; 2], String) {
     (engine, tenants, database)
 }
 
+/// The same with leases that outlast a stall of the machine, for tests in which no worker is lost.
+pub async fn engine_with_long_leases() -> (Engine, [TenantId; 2], String) {
+    static DATABASES: AtomicU64 = AtomicU64::new(0);
+    let database = format!("routes-leases-{}", DATABASES.fetch_add(1, Ordering::Relaxed));
+    let engine = engine_of(&database, Arc::new(NoFaults), |options| {
+        options.session_lease = Millis::from_mins(2);
+        options.payloads = Some(PayloadOptions::new(Objects::memory()));
+    })
+    .await;
+    let tenants = two_tenants(&engine).await;
+    (engine, tenants, database)
+}
+
 /// The same without a client for calls to the outside.
 pub async fn engine_without_calls(database: &str) -> (Engine, [TenantId; 2]) {
     let engine = engine_of(database, Arc::new(NoFaults), |options| options.outbound = None).await;

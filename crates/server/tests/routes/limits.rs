@@ -101,6 +101,36 @@ async fn a_write_too_many_ends_the_run() {
     api.end().await;
 }
 
+/// A step that names no effect is a write as well: the run ends before the one that is too many is handed out.
+#[tokio::test(start_paused = true)]
+async fn a_step_that_names_no_effect_counts_as_a_write() {
+    let api = Api::new().await;
+    let source = "name: quiet\nlimits: { writes: 2 }\nsteps:\n- { id: look, task: t, effect: read }\n- { id: a, task: t }\n\
+                  - { id: b, task: t, effect: keyed }\n- { id: c, task: t }\n";
+    apply(&api, source).await;
+    let run = start(&api, "quiet").await;
+    let session = api.register().await;
+    for step in ["look", "a", "b"] {
+        let assignment = api.poll(&session).await;
+        assert_eq!(assignment["step"], step);
+        if step == "a" {
+            // Another try is no other write.
+            let error = json!({ "class": "unavailable", "code": "TRY_AGAIN", "message": "no" });
+            let retry = json!({ "status": "retry", "error": error, "backoff": 1 });
+            api.report(&session, &assignment, retry).await.ok();
+            let again = api.poll(&session).await;
+            api.report(&session, &again, completed(json!(1))).await.ok();
+        } else {
+            api.report(&session, &assignment, completed(json!(1))).await.ok();
+        }
+    }
+    let polled = api.post("/agent/poll", json!({ "session": session, "max": 1, "wait_ms": 100 })).await.ok();
+    assert_eq!(polled["assignments"], json!([]), "the third write is not handed out");
+    let ended = look(&api, &run).await;
+    assert_eq!((&ended["state"], &ended["reason"]), (&json!("failed"), &json!("writes_exhausted")), "{ended}");
+    api.end().await;
+}
+
 /// What a task's own code has cost stands on the attempt, adds up on the run, and counts.
 #[tokio::test(start_paused = true)]
 async fn spending_too_much_ends_the_run() {
@@ -126,5 +156,42 @@ async fn spending_too_much_ends_the_run() {
     assert_eq!(attempts["attempts"][1]["cost"], json!({ "micros": 300_000, "model": "m", "output_tokens": 7 }));
     let why = api.get(&format!("/runs/{run}/steps")).await.ok();
     assert!(why["steps"][2]["error"].to_string().contains("has spent 0.5 of the 0.5"), "{why}");
+    api.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn costs_are_reported_in_the_unit_that_the_workflow_names() {
+    let api = Api::new().await;
+    let steps = "steps: [{ id: a, task: t }, { id: b, task: t }]\n";
+    apply(&api, &format!("name: thrifty\nlimits: {{ spend: 2, unit: credits }}\n{steps}")).await;
+    apply(&api, &format!("name: unnamed\nlimits: {{ spend: 2 }}\n{steps}")).await;
+    let session = api.register().await;
+    let path = format!("/agent/{session}/complete-step");
+
+    let run = start(&api, "thrifty").await;
+    let mut report = crate::harness::attempt(&api.poll(&session).await);
+    report["outcome"] = crate::harness::completed(json!(1));
+    report["cost"] = json!({ "micros": 2_000_000, "unit": "USD" });
+    let refused = api.post(&path, report.clone()).await;
+    assert_eq!(refused.problem(), (422, "INPUT_INVALID"));
+    assert!(refused.body.to_string().contains("report it in `credits`"), "{}", refused.body);
+    assert_eq!(look(&api, &run).await["spent_micros"], json!(null), "nothing of it counts");
+    report["cost"] = json!({ "micros": 2_000_000 });
+    api.post(&path, report).await.ok();
+    let ended = look(&api, &run).await;
+    assert_eq!((&ended["spent_micros"], &ended["spent_unit"]), (&json!(2_000_000), &json!("credits")));
+    assert_eq!((&ended["state"], &ended["reason"]), (&json!("failed"), &json!("spend_exhausted")));
+    let attempts = api.get(&format!("/runs/{run}/attempts")).await.ok();
+    assert_eq!(attempts["attempts"][0]["cost"], json!({ "micros": 2_000_000, "unit": "credits" }));
+    let steps = api.get(&format!("/runs/{run}/steps")).await.ok();
+    assert!(steps["steps"][1]["error"].to_string().contains("has spent 2 of the 2 credits"), "{steps}");
+
+    start(&api, "unnamed").await;
+    let mut report = crate::harness::attempt(&api.poll(&session).await);
+    report["outcome"] = crate::harness::completed(json!(1));
+    report["cost"] = json!({ "micros": 5, "unit": "EUR" });
+    let refused = api.post(&path, report).await;
+    assert_eq!(refused.problem(), (422, "INPUT_INVALID"));
+    assert!(refused.body.to_string().contains("limits: { unit: EUR }"), "{}", refused.body);
     api.end().await;
 }

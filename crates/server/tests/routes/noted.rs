@@ -123,7 +123,7 @@ async fn changes(api: &Api) -> Vec<Change> {
     let made_as = async |path: &str, body: Value, id: &str| api.post(path, body).await.text(id);
     let [spare, lost] = [made_as("/keys", key("spare"), "key").await, made_as("/keys", key("lost"), "key").await];
     let terms = |name: &str| json!({ "name": name, "terms": { "environments": ["dev"] } });
-    let [drained, over] = [api.register().await, api.register().await];
+    let [drained, kept, over] = [api.register().await, api.register().await, api.register().await];
     api.post("/agent/unregister", json!({ "session": over })).await.ok();
     let identity = made_as("/worker-identities", terms("spare"), "identity").await;
     let ada = made_as("/users", json!({ "name": "ada", "roles": ["viewer"], "password": PASSWORD }), "user").await;
@@ -162,6 +162,13 @@ async fn changes(api: &Api) -> Vec<Change> {
         changed("POST /keys/{key}/rotate", &spare, json!({}), &["key.rotated"]),
         changed("DELETE /keys/{key}", &lost, json!({}), &["key.revoked"]),
         changed("POST /workers/{session}/drain", &drained, json!({}), &["worker.drained"]),
+        changed(
+            "POST /workers/{session}/maintenance",
+            &kept,
+            json!({ "reason": "a new disk" }),
+            &["worker.maintenance_begun"],
+        ),
+        changed("DELETE /workers/{session}/maintenance", &kept, json!({}), &["worker.maintenance_ended"]),
         changed("DELETE /workers/{session}", &over, json!({}), &["worker.forgotten"]),
         made("POST /worker-identities", terms("one"), &["worker_identity.created"], "identity"),
         changed("DELETE /worker-identities/{identity}", &identity, json!({}), &["worker_identity.revoked"]),

@@ -54,7 +54,12 @@ async fn the_numbers_are_there() {
     let api = Api::new().await;
     let run = api.start(json!([task("a")])).await;
     api.post(&format!("/runs/{run}/cancel"), json!({ "reason": "why" })).await.ok();
-    api.post_with("/runs", json!({ "plan": plan(json!([task("a")])) }), &[("idempotency-key", "k")]).await.ok();
+    for _ in 0..2 {
+        api.post_with("/runs", json!({ "plan": plan(json!([task("a")])) }), &[("idempotency-key", "k")]).await.ok();
+    }
+    let another = json!({ "plan": plan(json!([task("b")])) });
+    let mistaken = api.post_with("/runs", another, &[("idempotency-key", "k")]).await;
+    assert_eq!(mistaken.problem(), (422, "IDEMPOTENCY_MISMATCH"));
     let request = Request::get("/metrics")
         .header(header::HOST, "localhost")
         .header(header::AUTHORIZATION, format!("Bearer {}", api.in_charge().await.key))
@@ -64,13 +69,15 @@ async fn the_numbers_are_there() {
     let bytes = to_bytes(response.into_body(), usize::MAX).await.unwrap();
     let text = String::from_utf8(bytes.to_vec()).unwrap();
     for line in [
-        "interlock_http_requests_total{method=\"POST\",route=\"/api/v1/runs\",status=\"201\"} 2",
+        "interlock_http_requests_total{method=\"POST\",route=\"/api/v1/runs\",status=\"201\"} 3",
         "interlock_run_transitions_total{from_state=\"none\",to_state=\"pending\"} 2",
         "interlock_run_transitions_total{from_state=\"pending\",to_state=\"canceled\"} 1",
         "interlock_run_duration_seconds_count{status=\"canceled\"} 1",
         "interlock_runs_active{status=\"pending\"} 1",
         "interlock_runs_orphaned 0",
         "interlock_idempotency_hits_total{source=\"api\",result=\"new\"} 1",
+        "interlock_idempotency_hits_total{source=\"api\",result=\"replayed\"} 1",
+        "interlock_idempotency_hits_total{source=\"api\",result=\"mismatch\"} 1",
     ] {
         assert!(text.lines().any(|found| found == line), "{line} is not in\n{text}");
     }

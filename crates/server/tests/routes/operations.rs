@@ -35,6 +35,7 @@ async fn workers_queues_and_status(api: &Api) {
     assert_eq!((&worker["state"], &worker["silent"]), (&json!("online"), &json!(false)));
     let shown = api.get(&format!("/workers/{session}")).await.ok();
     assert_eq!((&shown["worker"], &shown["holds"][0]["run_id"]), (&json!("test"), &json!(run)));
+    assert_eq!(shown["holds"][0]["step"], "a", "{shown}");
     assert_eq!(api.get("/workers/ses_nobody").await.problem(), (404, "WORKER_NOT_FOUND"));
     let why = api.get(&format!("/runs/{run}/why")).await.ok();
     assert_eq!((&why["because"][0]["cause"], &why["because"][0]["worker"]), (&json!("running"), &json!("test")));

@@ -17,7 +17,7 @@ use uuid::Uuid;
 
 use crate::harness::{Api, attempt, completed, equipped, postgres, task};
 
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 /// A run whose step `a` is running, and who has it.
 struct Writing {

@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use interlock_core::ids::TenantId;
 use interlock_core::json::Json;
 use interlock_core::plan::{Plan, StepSpec};
 use interlock_core::state::{EffectClass, RunState};
@@ -19,6 +20,21 @@ use tokio_util::sync::CancellationToken;
 use crate::harness::engine;
 
 const ANY_PORT: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 0);
+
+/// How long either side may take to stop: less than a poll waits, and than the server would wait for what is under way.
+const PATIENCE: Duration = Duration::from_secs(45);
+const POLL_WAIT: Duration = Duration::from_mins(1);
+const DRAIN: Duration = Duration::from_mins(10);
+
+/// A server on any port that is not done before everybody has left.
+fn patient(tenant: TenantId) -> ServerOptions {
+    ServerOptions { listen: ANY_PORT, drain: DRAIN, ..ServerOptions::new(tenant) }
+}
+
+/// A worker whose polls wait longer than any test does.
+fn worker_options() -> WorkerOptions {
+    WorkerOptions { poll_wait: POLL_WAIT, ..WorkerOptions::default() }
+}
 
 fn tasks() -> Tasks {
     Tasks::new().task("count", |_, input: serde_json::Value| async move { Ok(json!({ "seen": input })) }).task(
@@ -54,7 +70,7 @@ async fn so_does_one_over_a_channel() {
 
 async fn runs_a_run(carried: Carried) {
     let (engine, [tenant, _], database) = engine().await;
-    let options = ServerOptions { listen: ANY_PORT, ..ServerOptions::new(tenant) };
+    let options = patient(tenant);
     let key = worker_key(&engine, &options).await;
     let server = Server::bind(engine.clone(), options).await.unwrap();
     let address = format!("http://{}", server.address().unwrap());
@@ -63,22 +79,22 @@ async fn runs_a_run(carried: Carried) {
 
     let transport = carried(HttpTransport::new(&address, Some(key)).unwrap());
     let stop_worker = CancellationToken::new();
-    let worker = Worker::new(transport, tasks(), WorkerOptions::default()).run(stop_worker.clone());
+    let worker = Worker::new(transport, tasks(), worker_options()).run(stop_worker.clone());
     let working = tokio::spawn(worker);
 
     let steps = vec![StepSpec::task("a", "count"), StepSpec::task("b", "charge"), StepSpec::task("c", "count")];
     let plan = Plan::new("w", steps);
     let request = StartRun::new(tenant, EncodedPlan::new(plan).unwrap(), Json::trusted("[1]"));
-    let ended = timeout(Duration::from_secs(30), engine.runs().start_and_wait(request)).await.unwrap().unwrap();
+    let ended = timeout(PATIENCE, engine.runs().start_and_wait(request)).await.unwrap().unwrap();
     assert_eq!(ended.1, RunState::Succeeded);
     let receipts = engine.store().receipts(tenant, ended.0.run).await.unwrap();
     assert_eq!(receipts.len(), 1);
 
     // The worker is waiting in a long poll; neither side waits for the other's patience.
     stop_worker.cancel();
-    timeout(Duration::from_secs(10), working).await.unwrap().unwrap().unwrap();
+    timeout(PATIENCE, working).await.unwrap().unwrap().unwrap();
     stop_server.cancel();
-    timeout(Duration::from_secs(5), serving).await.unwrap().unwrap().unwrap();
+    timeout(PATIENCE, serving).await.unwrap().unwrap().unwrap();
     engine.stop().await;
     forget_memory(&database);
 }
@@ -95,7 +111,7 @@ async fn a_server_that_stops_ends_channels() {
 
 async fn stops(carried: Carried) {
     let (engine, [tenant, _], database) = engine().await;
-    let options = ServerOptions { listen: ANY_PORT, ..ServerOptions::new(tenant) };
+    let options = patient(tenant);
     let key = worker_key(&engine, &options).await;
     let server = Server::bind(engine.clone(), options).await.unwrap();
     let address = format!("http://{}", server.address().unwrap());
@@ -103,14 +119,15 @@ async fn stops(carried: Carried) {
     let serving = tokio::spawn(server.run(stop.clone()));
     let transport = carried(HttpTransport::new(&address, Some(key)).unwrap());
     let stop_worker = CancellationToken::new();
-    let working = tokio::spawn(Worker::new(transport, tasks(), WorkerOptions::default()).run(stop_worker.clone()));
-    while engine.store().sessions().await.unwrap().is_empty() {
+    let working = tokio::spawn(Worker::new(transport, tasks(), worker_options()).run(stop_worker.clone()));
+    // The engine's own session has no tenant.
+    while engine.store().sessions().await.unwrap().iter().all(|session| session.tenant.is_none()) {
         tokio::task::yield_now().await;
     }
     stop.cancel();
-    timeout(Duration::from_secs(5), serving).await.unwrap().unwrap().unwrap();
+    timeout(PATIENCE, serving).await.unwrap().unwrap().unwrap();
     stop_worker.cancel();
-    timeout(Duration::from_secs(20), working).await.unwrap().unwrap().unwrap();
+    timeout(PATIENCE, working).await.unwrap().unwrap().unwrap();
     engine.stop().await;
     forget_memory(&database);
 }

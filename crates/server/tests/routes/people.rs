@@ -178,7 +178,7 @@ async fn a_cookie_alone_changes_nothing() {
     api.end().await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn guessing_is_slowed_down() {
     let api = Api::new().await;
     browser(&api, "ada", json!(["viewer"]), json!([])).await;

@@ -173,27 +173,104 @@ deny contains {"rule": "only_known", "text": "it is not on the list"} if {
     api.end().await;
 }
 
-/// A worker that is about to act is a fact for the rules.
-#[tokio::test(start_paused = true)]
-async fn rules_know_the_worker_that_is_about_to_act() {
-    const BY_WORKER: &str = r#"package interlock
+/// Denies a step to a worker without a sandbox.
+const BY_WORKER: &str = r#"package interlock
 
-deny contains {"rule": "by_worker", "text": "it has no certificate"} if {
+deny contains {"rule": "by_worker", "text": "it has no sandbox"} if {
 	input.workflow.name != "pay-invoice" # which the shipped tests look at
 	input.worker != null
-	not input.worker.enrolled
+	not "dev-flex" in input.worker.profiles
 }
 "#;
+
+/// A worker that has proven the sandbox of `dev-flex`.
+async fn register_sandboxed(api: &Api) -> String {
+    let capabilities = json!(["effects", "command:dev-flex"]);
+    let hello = json!({ "worker": "boxed", "queues": ["default"], "slots": 10, "capabilities": capabilities });
+    api.post("/agent/register", hello).await.text("session")
+}
+
+async fn polled(api: &Api, session: &str) -> Value {
+    let asked = json!({ "session": session, "max": 1, "wait_ms": 100 });
+    api.post("/agent/poll", asked).await.ok()["assignments"].clone()
+}
+
+/// A worker that is about to act is a fact for the rules. What they deny because of it is denied to this worker alone, once, and
+/// another one may have the step.
+#[tokio::test(start_paused = true)]
+async fn a_rule_about_the_worker_refuses_the_worker_and_not_the_run() {
     let api = Api::new().await;
     put_in_force(&api, BY_WORKER).await;
     let run = api.start(json!([task("a")])).await;
     let session = api.register_naming_effects().await;
-    let polled = api.post("/agent/poll", json!({ "session": session, "max": 1, "wait_ms": 100 })).await.ok();
-    assert_eq!(polled["assignments"], json!([]));
-    assert_eq!(api.get(&format!("/runs/{run}")).await.ok()["reason"], "policy_denied");
+    for _ in 0..3 {
+        assert_eq!(polled(&api, &session).await, json!([]), "it is not handed out to it");
+    }
+    let waiting = api.get(&format!("/runs/{run}")).await.ok();
+    assert_eq!(waiting["state"], "pending", "{waiting}");
     let decided = api.get(&format!("/runs/{run}/decisions")).await.ok();
-    let last = decided["decisions"].as_array().unwrap().last().unwrap().clone();
-    assert_eq!(last["input"]["worker"]["environments"], json!(["*"]), "{last}");
+    let denied: Vec<_> =
+        decided["decisions"].as_array().unwrap().iter().filter(|decision| decision["verdict"] == "deny").collect();
+    assert_eq!(denied.len(), 1, "it is recorded once: {decided}");
+    assert_eq!(denied[0]["input"]["worker"]["environments"], json!(["*"]), "{decided}");
+    let events = api.get(&format!("/runs/{run}/events")).await.ok().to_string();
+    assert!(events.contains(r#""worker":"test""#), "the worker is named: {events}");
+    let why = api.get(&format!("/runs/{run}/why")).await.ok();
+    let cause = &why["because"][0];
+    assert_eq!((&cause["cause"], &cause["workers"]), (&json!("unclaimed"), &json!(0)), "{why}");
+    assert_eq!(cause["refused"][0]["worker"], "test", "{why}");
+    assert!(cause["refused"][0]["why"].as_str().unwrap().contains("by_worker: it has no sandbox"), "{why}");
+    // Another worker has what the rule asks for.
+    let boxed = register_sandboxed(&api).await;
+    let assignment = api.poll(&boxed).await;
+    api.report(&boxed, &assignment, crate::harness::completed(json!(1))).await.ok();
+    assert_eq!(api.get(&format!("/runs/{run}")).await.ok()["state"], "succeeded");
+    api.end().await;
+}
+
+/// Neither a start nor a report hands a step to a worker that the rules have not seen: both would be ways around them.
+#[tokio::test(start_paused = true)]
+async fn a_rule_about_the_worker_holds_where_steps_are_handed_on() {
+    let api = Api::new().await;
+    put_in_force(&api, BY_WORKER).await;
+    let session = api.register_naming_effects().await;
+    let waits = polled(&api, &session);
+    let starts = api.start(json!([task("a"), task("b")]));
+    let (given, run) = tokio::join!(waits, starts);
+    assert_eq!(given, json!([]), "the start has not claimed its first step for it");
+    let boxed = register_sandboxed(&api).await;
+    let assignment = api.poll(&boxed).await;
+    assert_eq!(assignment["step"], "a");
+    let mut report = crate::harness::attempt(&assignment);
+    report["outcome"] = crate::harness::completed(json!(1));
+    report["claim_next"] = json!(true);
+    api.post(&format!("/agent/{boxed}/complete-step"), report).await.ok();
+    assert_eq!(polled(&api, &session).await, json!([]));
+    assert_eq!(api.poll(&boxed).await["step"], "b", "it comes for the next one as for any other");
+    assert_eq!(api.get(&format!("/runs/{run}")).await.ok()["state"], "running");
+    api.end().await;
+}
+
+/// Under other rules a worker is judged anew, and what no worker may do ends the run as it always has.
+#[tokio::test(start_paused = true)]
+async fn a_refused_worker_is_judged_anew_under_other_rules() {
+    let api = Api::new().await;
+    put_in_force(&api, BY_WORKER).await;
+    let run = api.start(json!([task("a")])).await;
+    let session = api.register_naming_effects().await;
+    assert_eq!(polled(&api, &session).await, json!([]));
+    put_in_force(&api, BY_NAME).await;
+    assert_eq!(api.get(&format!("/runs/{run}/why")).await.ok()["because"][0]["refused"], Value::Null);
+    let assignment = api.poll(&session).await;
+    assert_eq!(assignment["step"], "a", "these rules say nothing of workers");
+    // The name is forbidden to all: that the worker is no good either makes no difference.
+    let forbidden = json!([{ "key": "a", "kind": "task", "handler": "forbidden", "effect": "idempotent" }]);
+    put_in_force(&api, BY_WORKER).await;
+    let run = api.start(forbidden).await;
+    put_in_force(&api, &format!("{BY_WORKER}\n{}", BY_NAME.replace("package interlock", ""))).await;
+    assert_eq!(polled(&api, &session).await, json!([]));
+    let ended = api.get(&format!("/runs/{run}")).await.ok();
+    assert_eq!((&ended["state"], &ended["reason"]), (&json!("failed"), &json!("policy_denied")), "{ended}");
     api.end().await;
 }
 
@@ -273,6 +350,12 @@ async fn a_destructive_step_needs_two_keys() {
     let assignment = api.poll(&session).await;
     api.report(&session, &assignment, crate::harness::completed(json!(1))).await.ok();
     assert_eq!(api.get(&format!("/runs/{run}")).await.ok()["state"], "succeeded");
+    // The run has ended, and still says who approved it and by which rule.
+    let why = api.get(&format!("/runs/{run}/why")).await.ok();
+    let decided = &why["because"][0]["approvals"][0];
+    assert_eq!((&decided["state"], &decided["step"]), (&json!("approved"), &json!("wipe")), "{why}");
+    assert_eq!(decided["approved_by"], json!(["ada", "bob"]), "{why}");
+    assert!(decided["asked"].as_str().unwrap().contains("two_keys"), "{why}");
     api.end().await;
 }
 

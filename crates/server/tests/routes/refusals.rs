@@ -29,9 +29,9 @@ async fn bodies_that_cannot_be_read() {
     assert!(misspelt.text("detail").contains("unknown field `lables`"), "{}", misspelt.body);
 
     for (body, says) in [
-        (r#"{"workflow":1}"#, "`workflow`: invalid type: integer `1`, expected a string at line 1"),
-        (r#"{"workflow":"w","labels":{"a":"b","c":1}}"#, "`labels.c`: invalid type"),
-        (r#"{"workflow":"w","on_conflict":"x"}"#, "`on_conflict`: unknown variant `x`, expected one of"),
+        (r#"{"workflow":1}"#, "`workflow`: expected a text, found the number `1` at line 1"),
+        (r#"{"workflow":"w","labels":{"a":"b","c":1}}"#, "`labels.c`: expected a text, found the number `1`"),
+        (r#"{"workflow":"w","on_conflict":"x"}"#, "`on_conflict`: unknown value `x`, expected one of"),
         (r#"{"workflow":"w","inputs":{"a":[{"b":1,"b":2}]}}"#, "duplicate field `b` at line 1"),
         (r#"{"workflow":"w","labels":{"a":"b","a":"c"}}"#, "duplicate field `a` at line 1"),
         (

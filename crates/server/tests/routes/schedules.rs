@@ -17,6 +17,7 @@ use tokio::time::sleep;
 use uuid::Uuid;
 
 use crate::harness::{self, Api};
+use crate::webhooks::counted;
 
 const QUICK: &str = "name: quick\ninputs: { since: { type: string, required: false } }\nsteps:\n  - id: a\n    transform: ${{ inputs }}\n";
 const LONG: &str = "name: long\nsteps:\n  - id: a\n    wait: { for: 150s }\n";
@@ -138,6 +139,25 @@ async fn overlapping_slots_follow_their_policy() {
     assert_eq!(slots(&api, "cancel_previous").await, ["started"; 5]);
     let canceled = api.get("/runs?state=canceled").await.ok();
     assert_eq!(canceled["runs"].as_array().unwrap().len(), 4);
+    api.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn slots_and_triggers_are_counted_by_result() {
+    let api = Api::new().await;
+    apply(&api.engine, api.tenant, QUICK).await;
+    api.post("/schedules", every_minute("s", "quick", "allow")).await.ok();
+    for _ in 0..2 {
+        api.post_with("/schedules/s/trigger", json!({}), &[("idempotency-key", "k")]).await.ok();
+    }
+    counted(&api, "schedule triggers", &[("new", 1), ("replayed", 1)]).await;
+    sleep(Duration::from_secs(130)).await;
+    api.post("/workflows/quick/disable", json!({})).await.ok();
+    sleep(Duration::from_secs(70)).await;
+    let slots = slots(&api, "s").await;
+    let of = |state: &str| slots.iter().filter(|slot| *slot == state).count() as u64;
+    assert!(of("started") >= 2 && of("failed") >= 1, "{slots:?}");
+    counted(&api, "scheduler", &[("new", of("started")), ("replayed", 0), ("failed", of("failed"))]).await;
     api.end().await;
 }
 

@@ -12,7 +12,7 @@ use tokio::time::timeout;
 
 use crate::connections::{Listening, listen_with};
 
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 /// A server, and a key that may listen there.
 async fn server() -> (Listening, String) {

@@ -23,10 +23,11 @@ use tokio::net::TcpStream;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
+use crate::connections::pass;
 use crate::harness::engine_of_today;
 
 pub const ANY_PORT: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 0);
-pub const PATIENCE: Duration = Duration::from_secs(30);
+pub const PATIENCE: Duration = Duration::from_mins(1);
 
 /// A folder with an authority and a server's certificate.
 pub struct Files {
@@ -169,7 +170,10 @@ pub async fn told_in_plain() -> String {
 async fn a_new_certificate_is_taken_for_new_connections_and_drops_none() {
     let (engine, [tenant, _], database) = engine_of_today().await;
     let files = Files::new("reload", engine.now());
-    let options = ServerOptions { listen: ANY_PORT, tls: Some(files.options()), ..ServerOptions::new(tenant) };
+    // The first connection stays open, however long the test takes.
+    let connections = ConnectionOptions { header_timeout: Duration::from_mins(10), ..ConnectionOptions::default() };
+    let tls = Some(files.options());
+    let options = ServerOptions { listen: ANY_PORT, tls, connections, ..ServerOptions::new(tenant) };
     let serving = Serving::start(&engine, options).await;
     let url = format!("https://{}/healthz", serving.address);
     let old = client(&files.authority);
@@ -177,14 +181,13 @@ async fn a_new_certificate_is_taken_for_new_connections_and_drops_none() {
 
     // Half of a pair changes nothing.
     let next = Authority::create("two", engine.now()).unwrap();
-    let key = std::fs::read(files.folder.join("server.key")).unwrap();
-    files.sign(&next, engine.now());
-    let fresh_key = std::fs::read(files.folder.join("server.key")).unwrap();
-    std::fs::write(files.folder.join("server.key"), key).unwrap();
+    let issuing = Authority::load(&next.certificate, &next.key).unwrap();
+    let issued = issuing.issue_server(&["127.0.0.1".to_owned()], engine.now()).unwrap();
+    std::fs::write(files.folder.join("server.pem"), &issued.certificate).unwrap();
     tokio::time::sleep(Duration::from_secs(3)).await;
     assert!(client(&files.authority).get(&url).send().await.unwrap().status().is_success());
 
-    std::fs::write(files.folder.join("server.key"), fresh_key).unwrap();
+    std::fs::write(files.folder.join("server.key"), issued.key.as_bytes()).unwrap();
     let taken = async {
         while client(&next).get(&url).send().await.is_err() {
             tokio::time::sleep(Duration::from_millis(50)).await;
@@ -203,11 +206,8 @@ async fn a_new_certificate_is_taken_for_new_connections_and_drops_none() {
 async fn a_handshake_that_does_not_come_ends_and_counts_until_then() {
     let (engine, [tenant, _], database) = engine_of_today().await;
     let files = Files::new("silent", engine.now());
-    let connections = ConnectionOptions {
-        per_address_max: 1,
-        handshake_timeout: Duration::from_millis(300),
-        ..ConnectionOptions::default()
-    };
+    let connections =
+        ConnectionOptions { per_address_max: 1, handshake_timeout: PATIENCE, ..ConnectionOptions::default() };
     let tls = Some(files.options());
     let options = ServerOptions { listen: ANY_PORT, tls, connections, ..ServerOptions::new(tenant) };
     let serving = Serving::start(&engine, options).await;
@@ -216,6 +216,7 @@ async fn a_handshake_that_does_not_come_ends_and_counts_until_then() {
     silent.write_all(&[0x16]).await.unwrap();
     let url = format!("https://{}/healthz", serving.address);
     assert!(client(&files.authority).get(&url).send().await.is_err(), "the only place is taken");
+    pass(PATIENCE).await;
     let read = timeout(PATIENCE, silent.read(&mut [0; 16])).await.expect("the handshake is given up");
     assert!(matches!(read, Ok(0) | Err(_)), "{read:?}");
     let admitted = async {

@@ -24,12 +24,13 @@ use interlock_server::identity::{NewKey, create_key};
 use interlock_server::{Server, ServerOptions};
 use interlock_store::{Options, Store, StoreUrl, Tenant, forget_memory};
 use serde_json::{Value, json};
-use tokio::time::{sleep, timeout};
+use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 use crate::harness;
 use crate::schedules::apply;
 
+const PATIENCE: Duration = Duration::from_mins(1);
 const WORKFLOW: &str = "name: quick\nsteps:\n  - id: a\n    transform: done\n";
 
 /// One message as it arrived.
@@ -86,7 +87,7 @@ impl Receiver {
                 sleep(Duration::from_millis(20)).await;
             }
         };
-        timeout(Duration::from_secs(30), waiting).await.expect("the messages do not come")
+        timeout(PATIENCE, waiting).await.expect("the messages do not come")
     }
 }
 
@@ -227,7 +228,7 @@ async fn what_fails_is_tried_again_logged_and_replayed() {
         }
         sleep(Duration::from_millis(20)).await;
     };
-    let log = timeout(Duration::from_secs(10), delivered()).await.unwrap();
+    let log = timeout(PATIENCE, delivered()).await.unwrap();
     let tries = log["deliveries"][0]["attempts"].as_array().unwrap();
     assert_eq!(tries.iter().map(|one| one["status"].as_u64().unwrap()).collect::<Vec<_>>(), [500, 200]);
     assert_eq!(tries[0]["excerpt"], "an answer\\u{1b}[2J of the receiver", "what a terminal would obey is spelled out");
@@ -264,7 +265,7 @@ async fn a_receiver_that_asks_for_time_gets_it() {
         }
         sleep(Duration::from_millis(20)).await;
     };
-    let wait = timeout(Duration::from_secs(10), put_off()).await.expect("the next try is put off for an hour");
+    let wait = timeout(PATIENCE, put_off()).await.expect("the next try is put off for an hour");
     assert_eq!(wait, 3_600_000);
     served.end().await;
 }
@@ -286,7 +287,7 @@ async fn an_endpoint_that_is_gone_is_disabled_and_can_come_back() {
         }
         sleep(Duration::from_millis(20)).await;
     };
-    let endpoint = timeout(Duration::from_secs(10), disabled()).await.unwrap();
+    let endpoint = timeout(PATIENCE, disabled()).await.unwrap();
     assert_eq!(endpoint["note"], "it answered 410 Gone");
     let noted = async || loop {
         let (_, page) = served.call("GET", "/audit?type=webhook_endpoint.disabled", json!({})).await;
@@ -295,7 +296,7 @@ async fn an_endpoint_that_is_gone_is_disabled_and_can_come_back() {
         }
         sleep(Duration::from_millis(50)).await;
     };
-    let noted = timeout(Duration::from_secs(10), noted()).await.expect("the log tells of it");
+    let noted = timeout(PATIENCE, noted()).await.expect("the log tells of it");
     assert_eq!(
         (&noted[0]["entry"]["initiator"], &noted[0]["entry"]["subject"]),
         (&json!("system"), &made["endpoint_id"])
@@ -326,34 +327,42 @@ async fn what_must_not_be_called_is_refused() {
     served.end().await;
 }
 
-/// An address that takes connections and says nothing.
-async fn silent() -> (SocketAddr, tokio::task::AbortHandle) {
+/// An address that takes connections and says nothing; and how many it has taken.
+async fn silent() -> (SocketAddr, Arc<AtomicU64>, tokio::task::AbortHandle) {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let at = listener.local_addr().unwrap();
+    let (at, count) = (listener.local_addr().unwrap(), Arc::<AtomicU64>::default());
+    let taken = Arc::clone(&count);
     let holding = tokio::spawn(async move {
         let mut held = Vec::new();
         while let Ok((socket, _)) = listener.accept().await {
             held.push(socket);
+            taken.fetch_add(1, Ordering::Relaxed);
         }
     });
-    (at, holding.abort_handle())
+    (at, count, holding.abort_handle())
 }
 
 #[tokio::test]
 async fn a_silent_endpoint_holds_up_its_own_messages_only() {
     const RUNS: usize = 150;
+    /// Messages that are under way to one endpoint at once, and how long a try takes that is not answered.
+    const AT_ONCE: u64 = 4;
+    const TRY: Duration = Duration::from_secs(15);
     let (served, receiver) = (WebhookServer::new().await, Receiver::default());
-    let (silent, holding) = silent().await;
+    let (silent, tried, holding) = silent().await;
     for at in [silent, receiver.listen().await] {
         let body = json!({ "url": format!("http://{at}/hook"), "events": ["session.completed"] });
         let (status, made) = served.call("POST", "/webhook-endpoints", body).await;
         assert_eq!(status, 201, "{made}");
     }
+    let begun = Instant::now();
     for _ in 0..RUNS {
         served.run().await;
     }
-    let arrived = timeout(Duration::from_secs(12), receiver.wait_for(RUNS)).await;
-    assert!(arrived.is_ok(), "{} of {RUNS} came in time", receiver.arrived.lock().unwrap().len());
+    receiver.wait_for(RUNS).await;
+    // Most places were free all the time for the messages that arrive, however long these took on this machine.
+    let (tried, tries) = (tried.load(Ordering::Relaxed), 1 + begun.elapsed().as_secs() / TRY.as_secs());
+    assert!((1..=AT_ONCE * tries).contains(&tried), "{tried} messages were sent to the silent endpoint");
     holding.abort();
     served.end().await;
 }

@@ -162,11 +162,7 @@ async fn the_same_pull_request_within_seconds_is_one_delivery() {
     let second = github(&api, &path, "d-2", &opened).await;
     assert_eq!((second.status.as_u16(), &second.body["duplicate_of"]), (202, &json!("github:d-1")));
     assert_eq!(second.body["runs"], first.body["runs"], "it gets the first one's answer");
-    let (_, numbers) = shown_to(&api.in_charge().await, "text/plain").await;
-    for result in ["new", "replayed"] {
-        let line = format!(r#"interlock_idempotency_hits_total{{source="github",result="{result}"}} 1"#);
-        assert!(numbers.lines().any(|told| told == line), "{line} is not in\n{numbers}");
-    }
+    counted(&api, "github", &[("new", 1), ("replayed", 1)]).await;
     let another = github(&api, &path, "d-3", &pull_request(7, "opened", "def")).await;
     assert_eq!(another.body["runs"].as_array().unwrap().len(), 1, "another head is another matter");
     tokio::time::sleep(Duration::from_millis(5_100)).await;
@@ -237,6 +233,32 @@ async fn slack_is_answered_at_once() {
     let runs = api.get("/runs?workflow=deploy").await.ok();
     assert_eq!(runs["runs"].as_array().unwrap().len(), 1);
     assert_eq!(runs["runs"][0]["inputs"], json!({ "what": "api v2" }));
+    counted(&api, "slack", &[("new", 2), ("replayed", 1)]).await;
+    api.end().await;
+}
+
+/// What the metrics say of the requests that carried a key, by what became of them.
+pub async fn counted(api: &Api, source: &str, expected: &[(&str, u64)]) {
+    let (_, numbers) = shown_to(&api.in_charge().await, "text/plain").await;
+    for (result, count) in expected {
+        let line = format!(r#"interlock_idempotency_hits_total{{source="{source}",result="{result}"}} {count}"#);
+        assert!(numbers.lines().any(|told| told == line), "{line} is not in\n{numbers}");
+    }
+}
+
+/// A sender's mistake counts as that sender's.
+#[tokio::test(start_paused = true)]
+async fn repeats_are_counted_by_sender_and_result() {
+    let api = Api::new().await;
+    apply(&api.engine, api.tenant, COUNT).await;
+    let path = endpoint(&api, "github").await;
+    let opened = pull_request(7, "opened", "abc");
+    for _ in 0..3 {
+        assert_eq!(github(&api, &path, "d-1", &opened).await.status, 202);
+    }
+    let other = github(&api, &path, "d-1", &pull_request(8, "closed", "def")).await;
+    assert_eq!(other.problem(), (422, "IDEMPOTENCY_MISMATCH"));
+    counted(&api, "github", &[("new", 1), ("replayed", 2), ("mismatch", 1)]).await;
     api.end().await;
 }
 

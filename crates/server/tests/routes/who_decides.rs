@@ -2,7 +2,7 @@
 //! people are told, and from nothing of the server's: who may decide is one short list, and whether a vote counts follows
 //! from it.
 //!
-//! The command line decides through [`Way::Decision`]; bulk jobs have no verb that decides, which a test holds.
+//! The command line decides through [`Way::Decision`]; bulk jobs have no verb that decides (`bulk_matrix`).
 
 use std::time::Duration;
 
@@ -102,6 +102,8 @@ enum Verdict {
 
 /// Long enough to look at a card.
 const EXPIRES_AFTER_MS: u64 = 300;
+/// The same for one that has to get into Slack first.
+const SLACK_EXPIRES_AFTER_MS: u64 = 3_000;
 
 const MAY_DECIDE: [Role; 2] = [Role::Approver, Role::Admin];
 
@@ -162,10 +164,15 @@ impl<'a> Voters<'a> {
 
     /// A run that waits for an approval, in this situation for people of that role; none where there can be none.
     async fn waiting(&self, role: usize, situation: Situation) -> Option<String> {
+        self.waiting_for(role, situation, EXPIRES_AFTER_MS).await
+    }
+
+    /// The same, with the time after which it expires where that is the situation.
+    async fn waiting_for(&self, role: usize, situation: Situation, expires_after_ms: u64) -> Option<String> {
         let quorum = if situation == Situation::Again { 2 } else { 1 };
         let mut gate = json!({ "key": "gate", "kind": "approval", "quorum": quorum, "message": "go?" });
         if situation == Situation::Expired {
-            gate["expires_after"] = json!(EXPIRES_AFTER_MS);
+            gate["expires_after"] = json!(expires_after_ms);
         }
         let body = json!({ "plan": plan(json!([gate])) });
         Some(match situation {
@@ -192,6 +199,20 @@ impl<'a> Voters<'a> {
         self.api.post("/agent/unregister", json!({ "session": session })).await;
         self.ask_with(&run, json!({ "target": "db-1", "count": 1 })).await;
         run
+    }
+
+    /// A run that waits in this situation, with its card in Slack and as the API shows it.
+    async fn seen_in_slack(
+        &self,
+        at: &Slacked,
+        role: usize,
+        situation: Situation,
+    ) -> Option<(String, SlackMessage, Value)> {
+        let run = self.waiting_for(role, situation, SLACK_EXPIRES_AFTER_MS).await?;
+        let looked_at = card(self.api, &run).await;
+        let approval = looked_at["approval"].as_str().expect("it is open").to_owned();
+        let seen = at.noted(at.slack.card_for(&approval, APPROVE).await).await;
+        Some((run, seen, looked_at))
     }
 
     async fn ask_with(&self, run: &str, input: Value) {
@@ -321,24 +342,41 @@ async fn no_way_to_decide_over_http_has_a_hole_on_postgres() {
     no_way_to_decide_has_a_hole(Slacked::on_postgres("who_decides").await).await;
 }
 
+/// The digest that a button says.
+fn digest_in(value: &str) -> &str {
+    value.split_once('.').expect("an approval and a digest").1
+}
+
 /// The card of a run.
 async fn card_of(at: &Slacked, run: &str) -> SlackMessage {
-    at.slack.card_showing(run).await
+    at.noted(at.slack.card_showing(run).await).await
 }
 
 /// Slack answers a press at once, and tells the user who pressed in a whisper why it does not count.
 async fn no_press_has_a_hole(at: Slacked) {
     let elsewhere = at.api.with_key(&at.api.other_key);
     let scene = Voters::new(&at, &elsewhere).await;
-    for situation in [Situation::Stranger, Situation::Starter, Situation::Requester, Situation::Again, Situation::Used]
-    {
+    let mut cells = 0;
+    for situation in situations().into_iter().filter(|situation| *situation != Situation::WrongTenant) {
         for (index, role) in Role::ALL.iter().enumerate() {
             let matters = matches!(situation, Situation::Stranger) || MAY_DECIDE.contains(role);
-            let Some(run) = (if matters { scene.waiting(index, situation).await } else { None }) else { continue };
-            let (seen, looked_at) = (card_of(&at, &run).await, card(&at.api, &run).await);
+            let asked = if matters { scene.seen_in_slack(&at, index, situation).await } else { None };
+            let Some((run, seen, looked_at)) = asked else { continue };
+            cells += 1;
             scene.meanwhile(index, situation, &run, &looked_at).await;
             let (before, whispers) = (scene.votes(&run, &name(*role)).await, at.slack.held().whispered.len());
-            at.pressed(&user(*role), APPROVE, &seen).await;
+            if matches!(situation, Situation::Changed(_)) {
+                // The card that is open now, with what the user has seen on the one before it.
+                let open = card(&at.api, &run).await["approval"].as_str().unwrap().to_owned();
+                let current = at.noted(at.slack.card_for(&open, APPROVE).await).await;
+                let value = seen.button(APPROVE).unwrap();
+                at.pressed(&user(*role), APPROVE, &seen).await;
+                at.slack.whisper(whispers).await;
+                at.pressed_with(&user(*role), APPROVE, &current, &format!("{open}.{}", digest_in(&value))).await;
+                at.slack.whisper(whispers + 1).await;
+            } else {
+                at.pressed(&user(*role), APPROVE, &seen).await;
+            }
             let wanted = expected(Way::Slack, *role, situation);
             let place = format!("{role} / {situation:?}");
             match wanted {
@@ -357,6 +395,8 @@ async fn no_press_has_a_hole(at: Slacked) {
             }
         }
     }
+    // Strangers of every role; in the other situations the two roles that may decide, but an approver starts no run.
+    assert_eq!(cells, Role::ALL.len() + 2 * (situations().len() - 2) - 1);
     // A Slack user who is linked in another tenant only is not linked here.
     let run = scene.waiting(0, Situation::Stranger).await.unwrap();
     let (seen, whispers) = (card_of(&at, &run).await, at.slack.held().whispered.len());

@@ -8,4 +8,4 @@ mod writes;
 
 pub use rows::{AuditBlockRow, AuditDetailsRow, AuditLogRow, AuditNote, AuditTileRow, FeedSpan, JournalRow};
 pub(crate) use writes::add_note;
-pub use writes::{AppendAudit, AuditAppended, EraseAuditDetails};
+pub use writes::{AddAuditNote, AppendAudit, AuditAppended, EraseAuditDetails};

@@ -163,7 +163,21 @@ impl EraseAuditDetails {
     }
 }
 
+/// A note of something that changes no row.
+#[derive(Debug, Clone)]
+pub struct AddAuditNote(pub AuditNote);
+
+impl Write for AddAuditNote {
+    type Answer = ();
+    boxed!();
+
+    async fn apply<D: Db>(&self, db: &D) -> Result<(), DbError> {
+        add_note(db, &self.0).await
+    }
+}
+
 of_tenant! {
+    AddAuditNote.0.tenant;
     EraseAuditDetails.tenant;
 }
 

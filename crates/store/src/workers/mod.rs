@@ -7,5 +7,6 @@ mod writes;
 
 pub use rows::{SessionRow, UnlistedClaim};
 pub use writes::{
-    CloseSession, DrainSession, ExpireSessions, ForgetSession, RegisterSession, RenewSession, SetSessionState,
+    ClearSessionFault, CloseSession, CountLostAssignments, DrainSession, ExpireSessions, ForgetSession,
+    RegisterSession, RenewSession, SetSessionFault, SetSessionMaintenance, SetSessionState,
 };

@@ -1,4 +1,4 @@
-use interlock_core::ids::SessionId;
+use interlock_core::ids::{SessionId, TenantId, WorkerIdentityId};
 
 use super::{SessionRow, sql};
 use crate::error::{CorruptRow, ReadError};
@@ -13,6 +13,18 @@ impl Store {
     pub async fn session(&self, id: SessionId) -> Result<Option<SessionRow>, ReadError> {
         let rows = self.rows(&sql::SESSION_GET, args![id]).await?;
         Ok(rows.into_iter().next().map(session).transpose()?)
+    }
+
+    /// The registrations of one worker, the newest first: those with its certificate, and those under its name.
+    pub async fn sessions_of_worker(
+        &self,
+        tenant: TenantId,
+        worker: &str,
+        identity: Option<WorkerIdentityId>,
+        limit: usize,
+    ) -> Result<Vec<SessionRow>, ReadError> {
+        let rows = self.rows(&sql::SESSIONS_OF_WORKER, args![tenant, worker, identity, limit]).await?;
+        rows.into_iter().map(session).collect::<Result<_, CorruptRow>>().map_err(ReadError::from)
     }
 }
 
@@ -33,5 +45,9 @@ fn session(mut row: Row) -> Result<SessionRow, CorruptRow> {
         identity: row.opt_id("identity_id")?,
         terms: row.opt_decoded("terms")?,
         unlisted: row.opt_decoded("unlisted")?.unwrap_or_default(),
+        fault: row.opt_decoded("fault")?,
+        lost: row.opt_decoded("lost")?,
+        maintenance: row.opt_decoded("maintenance")?,
+        labels: row.opt_decoded("labels")?.unwrap_or_default(),
     })
 }

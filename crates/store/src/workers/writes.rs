@@ -1,6 +1,7 @@
 use interlock_core::ids::{SessionId, TenantId};
 use interlock_core::state::WorkerState;
 use interlock_core::time::Timestamp;
+use interlock_core::work::fault::{LostAssignments, WorkerFault, WorkerMaintenance};
 
 use super::{SessionRow, UnlistedClaim, sql};
 use crate::db::Db;
@@ -32,7 +33,11 @@ impl Write for RegisterSession {
             session.tasks.as_deref().map(json_list).transpose()?,
             session.capabilities.as_deref().map(json_list).transpose()?,
             session.identity,
-            session.terms.as_ref().map(json_text).transpose()?
+            session.terms.as_ref().map(json_text).transpose()?,
+            session.fault.as_ref().map(json_text).transpose()?,
+            session.lost.as_ref().map(json_text).transpose()?,
+            session.maintenance.as_ref().map(json_text).transpose()?,
+            if session.labels.is_empty() { None } else { Some(json_text(&session.labels)?) }
         ];
         db.execute(&sql::SESSION_PUT, values).await?;
         Ok(())
@@ -94,6 +99,75 @@ impl Write for DrainSession {
     }
 }
 
+/// A worker is found to be at fault. [`Changed::Gone`] where its session is over.
+#[derive(Debug, Clone)]
+pub struct SetSessionFault {
+    pub session: SessionId,
+    pub fault: WorkerFault,
+}
+
+impl Write for SetSessionFault {
+    type Answer = Changed;
+    const LANE: WriteLane = WriteLane::Sessions;
+    boxed!();
+
+    async fn apply<D: Db>(&self, db: &D) -> Result<Changed, DbError> {
+        changed(db, &sql::SESSION_FAULT, args![json_text(&self.fault)?, self.session]).await
+    }
+}
+
+/// A worker has shown that it is well: its fault and its lost assignments are forgotten.
+#[derive(Debug, Clone, Copy)]
+pub struct ClearSessionFault {
+    pub session: SessionId,
+}
+
+impl Write for ClearSessionFault {
+    type Answer = Changed;
+    const LANE: WriteLane = WriteLane::Sessions;
+    boxed!();
+
+    async fn apply<D: Db>(&self, db: &D) -> Result<Changed, DbError> {
+        changed(db, &sql::SESSION_WELL, args![self.session]).await
+    }
+}
+
+/// How many assignments the worker has lost in a row; none again once it takes one.
+#[derive(Debug, Clone, Copy)]
+pub struct CountLostAssignments {
+    pub session: SessionId,
+    pub lost: Option<LostAssignments>,
+}
+
+impl Write for CountLostAssignments {
+    type Answer = Changed;
+    const LANE: WriteLane = WriteLane::Sessions;
+    boxed!();
+
+    async fn apply<D: Db>(&self, db: &D) -> Result<Changed, DbError> {
+        changed(db, &sql::SESSION_LOST, args![self.lost.as_ref().map(json_text).transpose()?, self.session]).await
+    }
+}
+
+/// An operator begins or ends a worker's maintenance. [`Changed::Gone`] where its session is over.
+#[derive(Debug, Clone)]
+pub struct SetSessionMaintenance {
+    pub tenant: TenantId,
+    pub session: SessionId,
+    /// `None` ends it.
+    pub maintenance: Option<WorkerMaintenance>,
+}
+
+impl Write for SetSessionMaintenance {
+    type Answer = Changed;
+    boxed!();
+
+    async fn apply<D: Db>(&self, db: &D) -> Result<Changed, DbError> {
+        let maintenance = self.maintenance.as_ref().map(json_text).transpose()?;
+        changed(db, &sql::SESSION_MAINTENANCE, args![maintenance, self.session, self.tenant]).await
+    }
+}
+
 /// [`Changed::Gone`] where it is alive, or still holds steps.
 #[derive(Debug, Clone, Copy)]
 pub struct ForgetSession {
@@ -113,6 +187,7 @@ impl Write for ForgetSession {
 
 of_tenant! {
     DrainSession.tenant;
+    SetSessionMaintenance.tenant;
     ForgetSession.tenant;
 }
 

@@ -57,6 +57,10 @@ fn session(tenant: Option<TenantId>) -> SessionRow {
         identity: None,
         terms: None,
         unlisted: vec![],
+        fault: None,
+        lost: None,
+        maintenance: None,
+        labels: std::collections::BTreeMap::new(),
     }
 }
 

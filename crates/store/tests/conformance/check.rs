@@ -74,6 +74,10 @@ async fn populate(world: &World) {
         identity: None,
         terms: None,
         unlisted: Vec::new(),
+        fault: None,
+        lost: None,
+        maintenance: None,
+        labels: std::collections::BTreeMap::new(),
     };
     world.store.write(RegisterSession(row)).await.unwrap();
     let mut ended = world.start(&tasks(2), StartOptions::default()).await;

@@ -112,7 +112,8 @@ async fn a_frozen_server_holds_nobody_up_for_long() {
         world.store.write(Seal { now: NOW, limit: 10 }).await.unwrap();
     });
     let waited = began.elapsed();
-    assert!(waited < std::time::Duration::from_secs(5), "the others waited for {waited:?}");
+    // The database ends what the frozen one holds after three seconds; without that it would be held for ever.
+    assert!(waited < std::time::Duration::from_secs(30), "the others waited for {waited:?}");
     assert!(frozen.batch_execute("COMMIT").await.is_err(), "what the frozen one had begun is undone");
     drop(world);
     database.remove().await;
@@ -150,7 +151,7 @@ async fn sessions_do_not_wait_for_a_tenants_lock() {
         world.store.write(ExpireSessions { now: NOW }).await.unwrap();
         world.store.keep_lanes(NOW).await.unwrap();
     };
-    tokio::time::timeout(std::time::Duration::from_secs(2), beats).await.expect("it waits for the tenant's lock");
+    tokio::time::timeout(std::time::Duration::from_mins(1), beats).await.expect("it waits for the tenant's lock");
     assert!(starts.iter().all(|start| !start.is_finished()));
     holder.batch_execute("ROLLBACK").await.unwrap();
     for start in starts {
@@ -197,7 +198,7 @@ async fn lost_connections_lose_and_repeat_nothing() {
         admin(&url, TERMINATE).await;
         kills += 1;
         // A little longer each time: on a busy machine a new connection is not ready for its first commit in 30 ms.
-        tokio::time::sleep(std::time::Duration::from_millis((30 + 3 * kills).min(500))).await;
+        tokio::time::sleep(std::time::Duration::from_millis((30 + 3 * kills).min(5_000))).await;
     }
     for worker in workers {
         worker.await.unwrap();
@@ -300,7 +301,8 @@ async fn a_read_that_takes_too_long_is_given_up() {
     let database = TestDatabase::postgres().await;
     database.world().await;
     let StoreUrl::Postgres(url) = database.url.clone() else { panic!("not PostgreSQL") };
-    let read_timeout = std::time::Duration::from_millis(300);
+    // Long enough for a read that has to wait for nothing, on a busy machine.
+    let read_timeout = std::time::Duration::from_secs(3);
     let store = Store::open(&database.url, Options { read_timeout, ..options() }).await.unwrap();
     let (client, connection) = tokio_postgres::connect(&url, tokio_postgres::NoTls).await.unwrap();
     let connection = tokio::spawn(connection);
@@ -314,7 +316,7 @@ async fn a_read_that_takes_too_long_is_given_up() {
          WHERE datname = current_database() AND application_name = 'interlock' AND state = 'active'
          AND query LIKE '%FROM tenants%')";
     let mut left = 1;
-    for _ in 0..50 {
+    for _ in 0..600 {
         left = client.query_one(waiting, &[]).await.unwrap().get::<_, i64>(1);
         if left == 0 {
             break;

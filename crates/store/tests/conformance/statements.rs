@@ -11,6 +11,7 @@ const SCANS: &[&str] = &[
     "AUDIT_BEHIND",
     "EVIDENCE_DUE",
     "SESSIONS",
+    "SESSIONS_OF_WORKER",
     "USER_ALIKE",
     "TENANTS",
     "LAST_COMMIT",

@@ -23,8 +23,9 @@ use interlock_core::plan::retry::ErrorClass;
 use interlock_core::plan::{BoundCommand, WORKDIR, command_capability, control_capability};
 use interlock_core::state::EffectClass;
 use interlock_core::work::CommandTerms;
+use interlock_core::work::fault::{CanaryReport, SANDBOX_NOT_ATTESTED, SANDBOX_NOT_SET_UP, SANDBOX_REFUSED};
 use interlock_core::work::output::OutputStream;
-use interlock_credentials::{Credentials, StepCredentials, StepScope};
+use interlock_credentials::{Credentials, StepCredentials};
 use interlock_sandbox::{
     Chunk, CommandResult, CommandRules, Outcome, PermittedCommand, Profile, ProofState, Request, Running, Sandbox,
     SandboxError, SecretPlace, SecretValue, Stream, Target, WorkDir,
@@ -97,6 +98,16 @@ impl Commands {
         self.profiles().find(|profile| profile.name() == name)
     }
 
+    /// Tries the controls of the sandbox out again: whether those still hold that the worker's profiles need.
+    pub(crate) async fn canary(&self) -> CanaryReport {
+        let proofs = self.sandbox.prove_again().await;
+        let missing = self.profiles().find_map(|profile| {
+            let (control, evidence) = proofs.first_missing(profile.spec().required)?;
+            Some(format!("{profile}: the control `{control}` does not hold any more ({evidence})"))
+        });
+        CanaryReport { passed: missing.is_none(), why: missing }
+    }
+
     pub(crate) fn sandbox(&self) -> &Sandbox {
         &self.sandbox
     }
@@ -157,10 +168,10 @@ impl Task for CommandTask {
         let rules = &self.commands.options.rules;
         let permitted = rules
             .permit(self.profile, bound.argv.clone())
+            .and_then(|command| command.with_variables(bound.env.clone()))
             .map_err(|why| TaskError::terminal("COMMAND_NOT_PERMITTED", format!("this worker refuses it: {why}")))?;
         let credentials = &self.commands.options.credentials;
-        let scope = StepScope { tenant: ctx.tenant(), environment: ctx.environment_in(credentials) };
-        let secrets = credentials.step(scope);
+        let secrets = credentials.step(ctx.secret_scope(credentials));
         ctx.uses(secrets.used());
         // A command may take longer than a lease.
         let ended = tokio::select! {
@@ -204,7 +215,8 @@ impl CommandTask {
                     None => told,
                 }
             })?;
-            let value = SecretValue::new(value.reveal().as_bytes());
+            let value = SecretValue::new(value.reveal())
+                .map_err(|error| TaskError::retryable("CREDENTIAL_NOT_LOCKED", error.to_string()))?;
             if let Some(shared) = &shared {
                 shared.remember(&value);
             }
@@ -212,9 +224,6 @@ impl CommandTask {
         }
         for target in &self.commands.options.egress {
             request = request.egress(target.clone());
-        }
-        for (name, value) in &bound.env {
-            request = request.env(name, value);
         }
         let class = ctx.effect_class();
         let program = bound.argv.first().map_or("", String::as_str);
@@ -339,8 +348,10 @@ fn not_started(error: SandboxError) -> EffectFailure {
     let what = error.to_string();
     EffectFailure::certainly_not(match error {
         SandboxError::Invalid(_) => TaskError::new(ErrorClass::Invalid, "COMMAND_INVALID", what),
-        SandboxError::Refused { .. } => TaskError::retryable("SANDBOX_REFUSED", what),
-        SandboxError::NotStarted(_) | SandboxError::Setup(_) => TaskError::retryable("COMMAND_NOT_STARTED", what),
+        SandboxError::Refused { .. } => TaskError::retryable(SANDBOX_REFUSED, what),
+        SandboxError::NotAttested(_) => TaskError::retryable(SANDBOX_NOT_ATTESTED, what),
+        SandboxError::Setup(_) => TaskError::retryable(SANDBOX_NOT_SET_UP, what),
+        SandboxError::NotStarted(_) => TaskError::retryable("COMMAND_NOT_STARTED", what),
     })
 }
 

@@ -28,7 +28,7 @@ use interlock_core::limits;
 use interlock_core::plan::retry::{ErrorClass, ROLLBACK_UNVERIFIED};
 use interlock_core::state::{EffectClass, StepKind};
 use interlock_core::time::Timestamp;
-use interlock_credentials::{StepCredentials, StepScope};
+use interlock_credentials::StepCredentials;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::time::sleep;
@@ -98,8 +98,7 @@ impl Task for ConnectorTask {
 
     async fn run(&self, ctx: TaskContext, input: Json) -> Result<Flow<Value>, TaskError> {
         let caller = &self.connectors.caller;
-        let environment = ctx.environment_in(caller.credentials());
-        let secrets = caller.step(StepScope { tenant: ctx.tenant(), environment });
+        let secrets = caller.step(ctx.secret_scope(caller.credentials()));
         ctx.uses(secrets.used());
         let ended = self.carry_out(Step { ctx: &ctx, secrets: &secrets }, &input).await;
         revoked(&ctx, secrets).await;
@@ -117,6 +116,7 @@ fn cost_of(output: &Value, input: &Json) -> Cost {
     let micros = output["cost_micros"].as_u64();
     Cost {
         micros: micros.unwrap_or_default(),
+        unit: None,
         unpriced: micros.is_none(),
         input_tokens: output["usage"]["input_tokens"].as_u64(),
         output_tokens: output["usage"]["output_tokens"].as_u64(),

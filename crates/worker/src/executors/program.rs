@@ -8,6 +8,8 @@
 //! | exits with 65 (`EX_DATAERR`) | fails for good: the same input would fail again |
 //! | exits with anything else | is tried again, while the budget lasts |
 //!
+//! What it has cost it appends to the file that `INTERLOCK_COST_FILE` names, one JSON object a line.
+//!
 //! The tail of standard error becomes the message of the error. Where the workflow declares the step `unsafe`, the
 //! program runs as an effect: once it has begun, only exit status 0 and 75 say what happened, and anything else
 //! leaves the step in doubt instead of running the program a second time.
@@ -16,6 +18,7 @@ use std::ffi::OsString;
 use std::io;
 use std::path::PathBuf;
 use std::process::ExitStatus;
+use std::str::Utf8Error;
 use std::time::Duration;
 
 use interlock_core::failpoint::{Failpoint, reached};
@@ -23,8 +26,10 @@ use interlock_core::governance::action::effect_of_program;
 use interlock_core::json::{InvalidJson, Json};
 use interlock_core::limits;
 use interlock_core::state::EffectClass;
+use interlock_core::text::json_words::json_error;
 use tokio::process::Command;
 
+use super::cost_file::{self, CostFile};
 use super::process::{ProgramEnd, Supervised, run};
 use super::task::too_large;
 use super::{EXIT_DATAERR, EXIT_TEMPFAIL};
@@ -84,8 +89,14 @@ impl ExecTask {
             kill_grace: KILL_GRACE,
             context: ctx,
         };
+        // Read when this ends, however it does.
+        let costs = CostFile::new(ctx);
+        let mut command = self.command(ctx, &key);
+        if let Some(costs) = &costs {
+            command.env(cost_file::VARIABLE, costs.path());
+        }
         reached(Failpoint::ProgramBeforeStart);
-        let finished = run(self.command(ctx, &key), supervised).await.map_err(|error| self.not_started(&error))?;
+        let finished = run(command, supervised).await.map_err(|error| self.not_started(&error))?;
         reached(Failpoint::ProgramAfterEnd);
         match finished.ended {
             ProgramEnd::Exited(status) if status.success() => {
@@ -134,12 +145,13 @@ fn read_output(stdout: &[u8]) -> Result<Json, TaskError> {
         return Ok(Json::null());
     }
     let invalid = |what: String| {
-        let what = format!("the program's output is not JSON ({what}); write logs to standard error");
+        let what = format!("the program's output is not JSON: {what}; write logs to standard error");
         TaskError::terminal("OUTPUT_INVALID", what)
     };
-    let text = std::str::from_utf8(stdout).map_err(|error| invalid(error.to_string()))?;
+    let not_utf8 = |error: Utf8Error| invalid(format!("byte {} is not UTF-8", error.valid_up_to() + 1));
+    let text = std::str::from_utf8(stdout).map_err(not_utf8)?;
     Json::parse(text.trim(), limits::PAYLOAD_BYTES_MAX).map_err(|error| match error {
-        InvalidJson::Syntax(error) => invalid(error.to_string()),
+        InvalidJson::Syntax(error) => invalid(json_error(&error)),
         InvalidJson::TooLarge { bytes, .. } => too_large(bytes),
     })
 }

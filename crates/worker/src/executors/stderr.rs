@@ -22,7 +22,7 @@ pub(super) struct ProgramErrors<'a> {
 
 impl<'a> ProgramErrors<'a> {
     pub fn new(context: &'a TaskContext) -> Self {
-        let redactor = Redactor::new(Values::new([]));
+        let redactor = Redactor::new(Values::none());
         Self { context, redactor, shown: Vec::new(), kept: Vec::new(), line: Vec::new() }
     }
 

@@ -9,8 +9,11 @@ use futures::future::BoxFuture;
 use interlock_core::json::Json;
 use interlock_core::limits;
 use interlock_core::plan::retry::ErrorClass;
+use interlock_core::text::json_words::json_error;
+use interlock_core::text::visible::visible;
 use interlock_core::work::ReportedOutcome;
 use serde::Serialize;
+use serde::de::DeserializeOwned;
 
 use crate::context::TaskContext;
 use crate::error::TaskError;
@@ -27,7 +30,8 @@ impl<T: Task> Handler for T {
             let input = match input.decode() {
                 Ok(input) => input,
                 Err(error) => {
-                    let what = format!("the task does not understand its input: {error}");
+                    let wrong = misread::<T::Input>(input, &error);
+                    let what = format!("the task does not understand its input: {wrong}");
                     return TaskError::new(ErrorClass::Invalid, "INPUT_INVALID", what).into_outcome();
                 }
             };
@@ -47,11 +51,22 @@ impl<T: Task> Handler for T {
     }
 }
 
+/// What is wrong with a payload, and in which field. It is read a second time for that.
+fn misread<T: DeserializeOwned>(payload: &Json, error: &serde_json::Error) -> String {
+    let mut text = serde_json::Deserializer::from_str(payload.as_str());
+    let again = serde_path_to_error::deserialize::<_, T>(&mut text);
+    let field = again.err().map(|found| found.path().to_string()).filter(|field| field != ".");
+    match field {
+        Some(field) => format!("`{}`: {}", visible(&field), json_error(error)),
+        None => json_error(error),
+    }
+}
+
 fn done<T: Serialize>(output: &T) -> ReportedOutcome {
     let output = match Json::of(output) {
         Ok(output) => output,
         Err(error) => {
-            let what = format!("the task's output is not JSON: {error}");
+            let what = format!("the task's output cannot be written as JSON: {error}");
             return TaskError::terminal("OUTPUT_INVALID", what).into_outcome();
         }
     };
@@ -76,4 +91,37 @@ fn panicked(panic: &(dyn Any + Send)) -> ReportedOutcome {
         .or_else(|| panic.downcast_ref::<String>().cloned())
         .unwrap_or_else(|| "the task panicked without a message".to_owned());
     TaskError::retryable("TASK_PANICKED", message).into_outcome()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde::Deserialize;
+
+    use super::*;
+
+    #[derive(Debug, Deserialize)]
+    #[expect(dead_code, reason = "only what is refused is looked at")]
+    struct Basket {
+        items: Vec<BasketItem>,
+    }
+
+    #[derive(Debug, Deserialize)]
+    #[expect(dead_code, reason = "only what is refused is looked at")]
+    struct BasketItem {
+        count: u32,
+    }
+
+    #[test]
+    fn what_is_wrong_with_an_input_is_said_with_its_place() {
+        for (text, says) in [
+            (r#"{"items":[{"count":1},{"count":"two"}]}"#, "`items[1].count`: expected a whole number from 0 to"),
+            (r#"{"items":[{"count":1},{}]}"#, "`items[1]`: missing field `count`"),
+            ("7", "expected an object, found the number `7`"),
+        ] {
+            let payload = Json::trusted(text);
+            let error = payload.decode::<Basket>().unwrap_err();
+            let said = misread::<Basket>(&payload, &error);
+            assert!(said.starts_with(says), "{text}: {said}");
+        }
+    }
 }

@@ -245,6 +245,8 @@ impl Transport for Fake {
             drain: state.drain.is_some(),
             notice: None,
             over: Vec::new(),
+            prove: false,
+            takes: vec![ROUND_TRIP.to_owned()],
         })
     }
 

@@ -8,7 +8,7 @@ use interlock_protocol::problem::Problem;
 use interlock_protocol::transport::{Transport, TransportError};
 use interlock_worker::HttpTransport;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpSocket};
 use tokio::task::JoinHandle;
 use uuid::Uuid;
 
@@ -77,6 +77,8 @@ async fn a_call_carries_the_token_and_the_session() {
     let first = format!("POST /api/v1/agent/{}/complete-step HTTP/1.1\r\n", session());
     assert!(asked.starts_with(&first), "{asked}");
     assert!(asked.contains("authorization: Bearer s3cret\r\n"), "{asked}");
+    assert!(asked.contains(&format!("idempotency-key: complete:{}:0:1\r\n", at.run)), "what it is known by: {asked}");
+    assert!(asked.contains("traceparent: 00-"), "{asked}");
     assert!(asked.contains(r#""outcome":{"status":"completed","output":1}"#), "{asked}");
 }
 
@@ -124,9 +126,10 @@ async fn refusals_keep_their_code_and_outages_are_worth_a_repeat() {
 
 #[tokio::test]
 async fn nobody_there_is_an_outage() {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let server = format!("http://{}", listener.local_addr().unwrap());
-    drop(listener);
+    // Taken, so that no other process gets the port, and nobody listens at it.
+    let socket = TcpSocket::new_v4().unwrap();
+    socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+    let server = format!("http://{}", socket.local_addr().unwrap());
     let error = HttpTransport::new(&server, None).unwrap().unregister(session()).await.unwrap_err();
     assert!(matches!(error, TransportError::Unavailable(_)), "{error}");
 }

@@ -40,11 +40,12 @@ async fn a_timeout_says_the_limit_and_the_end_of_standard_error() {
     let fake = Fake::new();
     let running = start(&fake, shell("echo waiting for the lock >&2; sleep 60"));
     let mut step = fake.step("script", "null");
-    step.timeout = Some(Millis(700));
+    // Long enough for the shell to have written it on a busy machine.
+    step.timeout = Some(Millis(3_500));
     let outcome = fake.run_one(step).await;
     let ReportedOutcome::Retry { error, .. } = outcome else { panic!("{outcome:?}") };
     assert_eq!(error.code, "STEP_TIMEOUT");
-    assert!(error.message.contains("700 ms") && error.message.ends_with("waiting for the lock"), "{}", error.message);
+    assert!(error.message.contains("3500 ms") && error.message.ends_with("waiting for the lock"), "{}", error.message);
     assert_eq!(joined(&written(&fake), OutputStream::Stderr), "waiting for the lock\n");
     running.stop().await;
 }

@@ -64,6 +64,54 @@ async fn the_environment_names_the_attempt() {
     running.stop().await;
 }
 
+/// What a program has paid counts however it ends, and is asked for in a file that is gone afterwards.
+#[tokio::test]
+async fn a_program_says_what_it_has_cost() {
+    let path = Note::new("cost-file");
+    for (end, ended) in [("echo 1", "completed"), ("exit 3", "retry"), ("kill -9 $$", "retry")] {
+        let script = format!(
+            r#"echo '{{"micros":12500,"unit":"USD"}}' >> "$INTERLOCK_COST_FILE"
+               echo '{{"micros":500,"input_tokens":9}}' >> "$INTERLOCK_COST_FILE"
+               printf %s "$INTERLOCK_COST_FILE" > '{}'; {end}"#,
+            path.0.display()
+        );
+        let (fake, running) = running(&script);
+        fake.run_one(fake.step("script", "null")).await;
+        let report = fake.state().reports[0].clone();
+        let said = match report.outcome {
+            ReportedOutcome::Completed { .. } => "completed",
+            ReportedOutcome::Retry { .. } => "retry",
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(said, ended);
+        let cost = report.cost.unwrap();
+        assert_eq!((cost.micros, cost.unit.as_deref(), cost.input_tokens), (13_000, Some("USD"), Some(9)), "{end}");
+        let named = std::fs::read_to_string(&path.0).unwrap();
+        assert!(!named.is_empty() && !PathBuf::from(named).exists(), "the file is removed");
+        running.stop().await;
+    }
+}
+
+#[tokio::test]
+async fn a_cost_that_cannot_be_read_is_not_taken_for_none() {
+    let (fake, running) = running(r#"echo 'five dollars' > "$INTERLOCK_COST_FILE"; echo 1"#);
+    assert_eq!(fake.run_one(fake.step("script", "null")).await, completed("1"));
+    let report = fake.state().reports[0].clone();
+    assert!(report.cost.unwrap().unpriced);
+    let said: String =
+        fake.state().outputs.iter().flat_map(|batch| batch.chunks.iter().map(|chunk| chunk.text.clone())).collect();
+    assert!(said.contains("line 1 is no cost") && said.contains("INTERLOCK_COST_FILE"), "{said}");
+    running.stop().await;
+}
+
+#[tokio::test]
+async fn a_program_without_costs_reports_none() {
+    let (fake, running) = running("echo 1");
+    fake.run_one(fake.step("script", "null")).await;
+    assert_eq!(fake.state().reports[0].cost, None);
+    running.stop().await;
+}
+
 #[tokio::test]
 async fn the_exit_status_decides() {
     let (retried, code, message) = failure(outcome("echo oops >&2; exit 3", "null").await);
@@ -124,9 +172,11 @@ async fn what_a_program_leaves_behind_does_not_hold_its_step() {
 async fn output_that_somebody_else_keeps_open_cannot_be_believed() {
     let note = Note::new("elsewhere");
     let path = note.0.display();
-    let script = format!("setsid sh -c 'echo $$ > {path}; sleep 3' & while [ ! -s {path} ]; do :; done; echo 1");
+    let script = format!("setsid sh -c 'echo $$ > {path}; exec sleep 60' & while [ ! -s {path} ]; do :; done; echo 1");
     let (retried, code, _) = failure(outcome(&script, "null").await);
     assert_eq!((retried, code.as_str()), (false, "OUTPUT_HELD_OPEN"));
+    let ended = std::process::Command::new("kill").arg(note.pid().await).status().unwrap();
+    assert!(ended.success(), "it was still there");
 }
 
 /// A program that is being replaced cannot be run at that moment, and can a moment later.

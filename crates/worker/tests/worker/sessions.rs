@@ -104,6 +104,7 @@ async fn one_heartbeat_renews_everything_that_is_held() {
     assert!((15..=20).contains(&from.elapsed().as_secs()), "every five seconds");
     held.sort_unstable();
     assert!(fake.state().heartbeats.iter().all(|heartbeat| heartbeat.held == held && !heartbeat.draining));
+    assert!(fake.state().heartbeats[3].round_trip_ms.is_some(), "how long the one before took");
 
     gated.gate.add_permits(3);
     fake.until("three reports", |state| state.reports.len() == 3).await;

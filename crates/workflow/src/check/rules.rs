@@ -1,5 +1,6 @@
 //! The rules of governance that can be checked before anything runs.
 
+use interlock_core::cost::check_unit;
 use interlock_core::limits::WAIT_MAX;
 use interlock_core::plan::rules::{PROFILES, StepPhase, ValidationMode, is_prod};
 use interlock_core::plan::{BlastRadius, OnFailure};
@@ -86,6 +87,11 @@ fn limits(definition: &Definition, report: &mut Report) {
     }
     if let Some(spend) = limits.spend.filter(|spend| !(0.0..=1e9).contains(&spend.value)) {
         report.error(Code::InvalidValue, spend.span, format!("{} is not an amount", spend.value));
+    }
+    if let Some(unit) = &limits.unit
+        && let Err(what) = check_unit(&unit.value)
+    {
+        report.error(Code::InvalidValue, unit.span, what);
     }
 }
 

@@ -72,14 +72,16 @@ record! {
 record! {
     /// How much may be done.
     "`limits`" Limits {
-        /// Effects of one run that are not reads, rollbacks aside; a step that needs one more fails, and the run ends as `writes_exhausted`.
+        /// Writes of one run, rollbacks aside: effects that are not reads, and a step that is not `effect: read` at least once; a step that needs one more fails, and the run ends as `writes_exhausted`.
         writes: Option<At<u32>>,
         /// Steps of all this workflow's runs, of any version, that may run at once; the others wait.
         concurrency: Option<At<u32>>,
         /// Runs of this workflow that may start in a minute; what is over is delayed.
         runs_per_min: Option<At<u32>>,
-        /// What one run may spend, in the currency of the price table: once it is spent, no further step that changes something or asks a model begins.
+        /// What one run may spend, in `unit`: once it is spent, no further step that changes something or asks a model begins.
         spend: Option<At<f64>>,
+        /// The unit of `spend` and of every cost that tasks report, such as `USD` or `credits`; a report in another unit is refused. Models cost what the price table says: with model steps, the table's currency.
+        unit: Option<At<String>>,
     }
 }
 

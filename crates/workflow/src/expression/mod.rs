@@ -120,8 +120,8 @@ fn unreadable(source: &str, error: &NoExpression) -> StepError {
 
 /// Why an expression has no value, and where, as far as that is known.
 fn uncomputable(source: &str, error: &ExecutionError) -> StepError {
-    let (what, name) = words::execution(error);
-    match name.and_then(|name| words::place_of(name, source.trim())) {
+    let (what, culprit) = words::execution(error);
+    match culprit.and_then(|culprit| culprit.place_in(source.trim())) {
         Some(place) => about(source, &format!("{place}: {what}")),
         None => about(source, &what),
     }
@@ -354,9 +354,14 @@ mod tests {
             ("1 +\n  * 2", "line 2, column 3: `*` cannot stand here"),
             ("inputs.nope", "column 8: there is no field `nope` in this value"),
             ("input.n", "column 1: there is nothing of the name `input`"),
-            ("inputs.n + inputs.name", "cannot be applied to"),
-            ("1 / 0", "a number is divided by zero"),
-            ("inputs.list[7]", "the list has no item at this place"),
+            ("inputs.n + inputs.name", "column 10: `+` cannot be applied to a"),
+            ("'a + b' + 1 + 'c'", "column 9 or column 13: `+` cannot be applied to"),
+            ("1 / 0", "column 3: a number is divided by zero"),
+            ("7 %\n inputs.ratio", "column 3: `%` cannot be applied to"),
+            ("1 <= 2 && 'a' < 2", "column 15: `<` cannot be applied to"),
+            ("inputs.list[7]", "column 12: the list has no item at this place"),
+            ("9223372036854775807 + 1", "column 21: the result of `+` is larger than a whole number can be"),
+            ("int('seven')", "column 1: `int` cannot read this value as a whole number"),
             ("[1].map(1, 2)", "is a plain name, as in `list.map(x, x + 1)`"),
         ] {
             let error = evaluate(source, &scope()).unwrap_err().message;

@@ -10,7 +10,7 @@ use interlock_workflow::{parse, parse_within};
 use serde_json::json;
 
 /// Far beyond what each of these takes, and far below what they took while the work grew with the square of a line.
-const GUARD: Duration = Duration::from_secs(30);
+const GUARD: Duration = Duration::from_mins(2);
 
 /// As many repetitions as a file may hold.
 fn filled(head: &str, item: &str, tail: &str) -> String {

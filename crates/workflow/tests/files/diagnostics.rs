@@ -138,6 +138,7 @@ fn every_mistake_is_found_where_it_stands() {
             "prod-standart",
         ),
         ("name: t\nlimits: { concurrency: 0 }\nsteps: [{ id: a, task: a }]\n".into(), C::InvalidValue, "0"),
+        ("name: t\nlimits: { unit: 5 euros }\nsteps: [{ id: a, task: a }]\n".into(), C::InvalidValue, "5 euros"),
         (
             "name: t\nsteps: [{ id: a, task: a, phase: main }, { id: b, task: a, phase: prechecks }]\n".into(),
             C::PhaseOrder,

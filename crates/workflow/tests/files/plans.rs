@@ -22,7 +22,7 @@ fn a_whole_runbook_is_read() {
     assert_eq!(plan.on_failure, Some(OnFailure::Rollback));
     assert_eq!(plan.writes_max, Some(10));
     assert_eq!(plan.rules.profile.as_deref(), Some("prod-critical"));
-    assert_eq!(plan.rules.spend_max_micros, Some(2_000_000));
+    assert_eq!((plan.rules.spend_max_micros, plan.rules.spend_unit.as_deref()), (Some(2_000_000), Some("USD")));
     assert_eq!((plan.rules.concurrency_max, plan.rules.runs_per_min_max), (Some(5), Some(30)));
     let approval = plan.rules.approval.as_ref().unwrap();
     assert_eq!(approval.mode, Some(ValidationMode::PerStep));

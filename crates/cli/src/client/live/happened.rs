@@ -19,7 +19,7 @@ pub struct RunEvent {
     /// The key of its step.
     pub step: Option<String>,
     pub subject: Option<String>,
-    /// Who caused it, where that was a person.
+    /// Who caused it, where that was a person or a key.
     pub person: Option<String>,
     /// Why, in the words of the person who caused it.
     pub reason: Option<String>,
@@ -53,7 +53,7 @@ impl RunEvent {
             event: view.kind.clone(),
             step: view.step.clone(),
             subject: view.context.subject.clone(),
-            person: view.context.person.clone(),
+            person: view.context.who(),
             reason: view.context.reason.clone(),
             view,
         })
@@ -62,7 +62,8 @@ impl RunEvent {
     /// ` (by olga: wrong box)`: who caused it and why, as far as the event's own words do not say so already.
     pub fn caused(&self, words: &str) -> String {
         let reason = self.reason.as_deref().filter(|reason| !words.contains(*reason)).map(visible);
-        match (self.person.as_deref().map(visible), reason) {
+        let is_named = |person: &&str| words.split_whitespace().any(|word| word == *person);
+        match (self.person.as_deref().filter(|person| !is_named(person)).map(visible), reason) {
             (Some(person), Some(reason)) => format!(" (by {person}: {reason})"),
             (Some(person), None) => format!(" (by {person})"),
             (None, Some(reason)) => format!(" ({reason})"),
@@ -100,5 +101,6 @@ mod tests {
         let happened = RunEvent::from_view(serde_json::from_value(told).unwrap()).unwrap();
         assert_eq!(happened.caused("⟲ rolling back 1 steps"), " (by olga: wrong box)");
         assert_eq!(happened.caused("– skipped: wrong box"), " (by olga)");
+        assert_eq!(happened.caused("– olga rejected"), " (wrong box)");
     }
 }

@@ -5,17 +5,19 @@ use super::plans::{Tuned as _, gate, in_workdir, signal, task, under_profile};
 use crate::decide::Command;
 use crate::limits::{ASSIGNMENT_ACK, ASSIGNMENT_BACKOFF, ASSIGNMENT_KEPT, EFFECT_SETTLES_AFTER};
 use crate::machine::step::Resolution;
-use crate::plan::rules::Workdir;
+use crate::plan::rules::{Requires, Workdir};
 use crate::plan::{OnDenial, OnFailure, Plan};
 use crate::rejection::Rejection;
 use crate::run::assignment::{AssignmentRecord, RunAssignment};
 use crate::run::change::SideWrite;
+use crate::run::skipped_worker::{SkipReason, SkippedWorker};
 use crate::run::why::{Cause, Remedy, Surroundings, why};
 use crate::state::{
     AssignmentState, Control, Detail, EffectClass, PreflightCheck, Reason, ReceiptState, RunState, StepState,
 };
 use crate::time::Millis;
 use crate::work::offer::RunOffer;
+use crate::work::{Skills, WorkerTerms};
 
 fn two_commands() -> Plan {
     under_profile(vec![in_workdir("write", Workdir::Run), in_workdir("read", Workdir::Run)])
@@ -291,4 +293,49 @@ fn what_ends_or_stops_a_run_ends_its_search() {
     let mut again = Case::of(under_profile(vec![in_workdir("a", Workdir::Run).when_failed(OnFailure::Pause)]));
     again.assign(1).claim().dies().tell(retry());
     assert_eq!(again.run.assigned_session(), Some(session(1)), "it keeps its worker and its directory");
+}
+
+fn bound(environments: &[&str], segments: &[&str], profiles: &[&str]) -> WorkerTerms {
+    let set = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+    WorkerTerms { environments: set(environments), segments: set(segments), profiles: set(profiles) }
+}
+
+#[test]
+fn the_bound_of_a_certificate_that_keeps_a_worker_away_is_named() {
+    let mut step = in_workdir("a", Workdir::Run);
+    step.rules.requires = Some(Requires { network_segment: Some("vpc-a".into()), ..Requires::default() });
+    let case = Case::of(under_profile(vec![step]));
+    let kept = |capabilities: &[&str], terms: Option<WorkerTerms>| {
+        let names = capabilities.iter().map(|name| (*name).to_owned()).collect();
+        Skills::within(Skills::new(None, Some(names)), terms).kept_by_bound(&case.run)
+    };
+    let able = ["command:dev-flex", "workdir"];
+    assert_eq!(kept(&able, Some(bound(&["dev"], &["vpc-a"], &["*"]))), None, "it may have the run");
+    let told = |terms: Option<WorkerTerms>, capabilities: &[&str]| kept(capabilities, terms).unwrap();
+    let (reason, why) = told(Some(bound(&["prod"], &["vpc-a"], &["*"])), &able);
+    assert_eq!(reason, SkipReason::Environment);
+    assert!(why.contains("`prod`") && why.contains("`dev`"), "{why}");
+    let (reason, why) = told(Some(bound(&["*"], &["vpc-b"], &["*"])), &able);
+    assert_eq!(reason, SkipReason::Segment);
+    assert!(why.contains("`vpc-b`") && why.contains("`vpc-a`"), "{why}");
+    assert_eq!(told(None, &able).0, SkipReason::Segment, "only a certificate places a worker in a segment");
+    let staging = ["command:staging-standard", "workdir"];
+    let (reason, why) = told(Some(bound(&["*"], &["vpc-a"], &["staging-standard"])), &staging);
+    assert_eq!(reason, SkipReason::Profile);
+    assert!(why.contains("`staging-standard`") && why.contains("`dev-flex`"), "{why}");
+    // What it lacks by itself is no bound.
+    assert_eq!(kept(&staging, Some(bound(&["*"], &["vpc-a"], &["*"]))), None);
+    assert_eq!(kept(&["workdir"], Some(bound(&["*"], &["vpc-a"], &[]))), None);
+}
+
+#[test]
+fn an_explanation_names_the_workers_that_are_passed_over() {
+    let mut case = Case::of(two_commands());
+    let skipped = [SkippedWorker::new(session(7), "w7".into(), SkipReason::Maintenance)];
+    let around = Surroundings { workers: Some(0), skipped: &skipped, ..Surroundings::default() };
+    let explained = why(&case.run, case.now, around);
+    assert_eq!(explained.because[1], Cause::PassedOver { workers: skipped.to_vec() });
+    case.tell(cancel(false));
+    let explained = why(&case.run, case.now, around);
+    assert!(!explained.because.iter().any(|cause| matches!(cause, Cause::PassedOver { .. })), "{explained:?}");
 }

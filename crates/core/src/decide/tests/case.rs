@@ -16,14 +16,14 @@ use crate::decide::{
 use crate::governance::action::Action;
 use crate::governance::judge::{AllowDeclared, Decision, Judge, Judged, Ruling};
 use crate::ids::{ReceiptId, RunId, SessionId, SignalId, TenantId};
-use crate::json::HashHex;
-use crate::json::Json;
+use crate::json::{Hash, HashHex, Json};
 use crate::machine::step::Resolution;
 use crate::plan::retry::{ErrorClass, StepError};
 use crate::plan::{OnDenial, Plan, Work};
 use crate::rejection::Rejection;
 use crate::run::approval::Voter;
 use crate::run::change::{ChangeSet, Context, LiveRow, SideWrite};
+use crate::run::decision::Basis;
 use crate::run::event::Event;
 use crate::run::receipt::Receipt;
 use crate::run::{Header, Run, Step, StepIteration, Trigger, UNDO_TRIGGER};
@@ -149,6 +149,28 @@ pub struct Always(pub Decision);
 impl Judge for Always {
     fn judge(&self, _: &Action, _: &Run) -> Ruling {
         self.0.clone().into()
+    }
+}
+
+/// Decides everything alike, by rules that looked at the run.
+#[derive(Debug, Clone)]
+pub struct Ruled {
+    pub decision: Decision,
+    /// Every byte of the bundle's hash.
+    pub bundle: u8,
+}
+
+impl Judge for Ruled {
+    fn judge(&self, _: &Action, _: &Run) -> Ruling {
+        let basis = Basis {
+            bundle: HashHex(Hash([self.bundle; 32])),
+            evaluator: "test".into(),
+            input: json("{}"),
+            answer: None,
+            shadow: None,
+            tier: "low".into(),
+        };
+        Ruling { decision: self.decision.clone(), basis: Some(Arc::new(basis)), standing: None }
     }
 }
 
@@ -472,12 +494,30 @@ impl Case {
         }
     }
 
+    /// A claim as an engine makes it of a step that changes something: it is judged once more.
+    pub fn claim_judged(&self) -> Command {
+        let (run, position) = (&self.run, self.run.position);
+        let action = Action::of_step(run.spec(position), position, run.input(position)).expect("it acts");
+        let grant = Judged::by(&*self.judge, action, run).grant(run, self.now).expect("it is allowed");
+        Command::ClaimWithGrant { session: session(1), grant: Box::new(grant), names_effects: true }
+    }
+
     /// A worker comes to take the step, and the policy no longer allows it.
     pub fn withhold_step(&self, decision: Decision) -> Option<Command> {
         let position = self.run.position;
         let action = Action::of_step(self.run.spec(position), position, self.run.input(position))?;
         let withheld = Judged::by(&Always(decision), action, &self.run).grant(&self.run, self.now).err()?;
         Some(Command::WithholdStep { withheld })
+    }
+
+    /// A worker comes to take the step, and the rules deny it to this worker.
+    pub fn refuse_worker(&self, number: u128, bundle: u8) -> Command {
+        let decision = Decision::Deny { reasons: vec!["by_worker: it has no certificate".into()] };
+        let judge = Ruled { decision, bundle };
+        let position = self.run.position;
+        let action = Action::of_step(self.run.spec(position), position, self.run.input(position)).expect("it acts");
+        let withheld = Judged::by(&judge, action, &self.run).grant(&self.run, self.now).expect_err("it is denied");
+        Command::RefuseWorker { session: session(number), worker: format!("worker-{number}"), withheld }
     }
 
     /// The receipt that the current step's open intent, or doubt, is about.

@@ -1,13 +1,20 @@
 //! Claiming: only what is ready, due and active; the attempt rises every time.
 
-use super::case::{Case, Opening, pause, session};
+use std::sync::Arc;
+
+use super::case::{Case, Opening, Ruled, pause, session};
 use super::plans::{Tuned, gate, plan, signal, task, tasks, timer, transform};
 use crate::decide::{Command, Completion, Outcome};
+use crate::governance::judge::Decision;
+use crate::json::Hash;
+use crate::limits;
 use crate::plan::OnDenial;
 use crate::plan::retry::ErrorClass;
 use crate::rejection::Rejection;
 use crate::run::Phase;
-use crate::run::change::ClaimChange;
+use crate::run::change::{ClaimChange, SideWrite};
+use crate::run::event::Event;
+use crate::run::why::{Cause, Surroundings, why};
 use crate::state::{RunState, StepState};
 use crate::time::Millis;
 
@@ -138,4 +145,81 @@ fn a_run_counts_with_its_first_claim() {
     let mut gated = Case::of(plan(vec![gate("g", OnDenial::Fail), task("t")]));
     gated.tells(|case| case.vote("eve@example.com", true)).claim();
     assert_eq!(gated.change.claim, ClaimChange::Take { first: true });
+}
+
+/// What the rules deny to one worker another one may have.
+#[test]
+fn a_worker_that_the_rules_deny_a_step_leaves_it_to_others() {
+    let mut case = Case::of(tasks(1));
+    case.tells(|case| case.refuse_worker(1, 7));
+    assert_eq!((case.state(), case.step(0).attempt), (RunState::Pending, 0), "it was not handed out");
+    let events = case.events();
+    assert!(
+        matches!(&events[..], [Event::PolicyDecided { verdict, worker: Some(worker), .. }]
+            if verdict == "deny" && worker == "worker-1"),
+        "{events:?}"
+    );
+    assert!(case.change.side.iter().any(|side| matches!(side, SideWrite::PutDecision(_))));
+    assert!(case.run.refuses_worker(session(1), Hash([7; 32])) && !case.run.refuses_worker(session(2), Hash([7; 32])));
+    let again = case.refuse_worker(1, 7);
+    assert!(matches!(case.refuse(again), Rejection::NotClaimable { .. }), "it is recorded once");
+    // `why` names who was refused by the rules in force, and the rule.
+    let told = |case: &Case, bundle| {
+        let around = Surroundings { workers: Some(0), bundle, ..Surroundings::default() };
+        match why(&case.run, case.now, around).because.into_iter().next() {
+            Some(Cause::Unclaimed { refused, .. }) => refused,
+            other => panic!("{other:?}"),
+        }
+    };
+    let refused = told(&case, Some(Hash([7; 32])));
+    assert_eq!((&*refused[0].worker, &*refused[0].why), ("worker-1", "by_worker: it has no certificate"));
+    assert!(told(&case, Some(Hash([8; 32]))).is_empty(), "other rules have not spoken yet");
+    // Other rules are other rules.
+    case.tells(|case| case.refuse_worker(1, 8));
+    assert!(!case.run.refuses_worker(session(1), Hash([7; 32])), "what was said before counts no more");
+    // Another worker takes the step, and the next step knows nothing of it.
+    case.tell(Command::Claim { session: session(2) });
+    assert_eq!(case.step(0).session(), Some(session(2)));
+}
+
+#[test]
+fn a_worker_is_not_refused_what_cannot_be_had() {
+    let mut case = Case::of(tasks(1));
+    case.tell(pause());
+    let refused = case.refuse_worker(1, 7);
+    assert!(matches!(case.refuse(refused), Rejection::NotClaimable { .. }));
+    let mut case = Case::of(tasks(1));
+    case.claim();
+    let refused = case.refuse_worker(2, 7);
+    assert!(matches!(case.refuse(refused), Rejection::NotClaimable { .. }));
+}
+
+/// However many workers come, what is noted stays bounded, and they do not go round without a pause.
+#[test]
+fn so_many_refused_workers_are_noted_and_then_the_step_pauses() {
+    let mut case = Case::of(tasks(1));
+    for number in 0..limits::REFUSED_WORKERS_MAX as u128 {
+        case.tells(|case| case.refuse_worker(number, 7));
+        assert_eq!(case.row().eligible_at, Some(case.now), "it stays due");
+    }
+    case.tells(|case| case.refuse_worker(1_000, 7));
+    assert_eq!(case.run.refused_workers().len(), limits::REFUSED_WORKERS_MAX);
+    assert!(!case.run.refuses_worker(session(0), Hash([7; 32])), "the oldest is forgotten");
+    assert_eq!(case.row().eligible_at, Some(case.now + limits::REFUSED_WORKERS_PAUSE));
+    let early = case.refuse_worker(0, 7);
+    assert!(matches!(case.refuse(early), Rejection::NotClaimable { .. }));
+}
+
+/// Rules that look at the run may look at the worker, who was not known to them: it is judged when it comes for the step.
+#[test]
+fn a_step_that_rules_looked_at_is_not_claimed_in_the_same_commit() {
+    let judge = Arc::new(Ruled { decision: Decision::Allow, bundle: 7 });
+    let case = Opening { claim: Some(super::case::claimer(4)), judge, ..Opening::of(tasks(1)) }.start();
+    assert_eq!((case.state(), case.step(0).state()), (RunState::Pending, StepState::Ready));
+    let judge = Arc::new(Ruled { decision: Decision::Allow, bundle: 7 });
+    let mut case = Opening { judge, ..Opening::of(tasks(2)) }.start();
+    case.claim();
+    let outcome = Outcome::Completed { output: crate::json::Json::null() };
+    case.tell(Command::Complete(Completion { claim_next: Some(super::case::claimer(1)), ..case.completion(outcome) }));
+    assert_eq!(case.step(1).state(), StepState::Ready);
 }

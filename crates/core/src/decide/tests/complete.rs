@@ -292,6 +292,30 @@ fn what_is_spent_counts_and_ends_the_run() {
     assert_eq!((failing.run.state, failing.run.reason), (RunState::Failed, Some(Reason::SpendExhausted)));
 }
 
+/// What is spent is told in the unit that the workflow names, and amounts of another one are not taken for it.
+#[test]
+fn costs_are_counted_in_the_unit_of_the_workflow() {
+    let mut plan = plan(vec![task("a"), task("b")]);
+    plan.rules.spend_max_micros = Some(2_000_000);
+    plan.rules.spend_unit = Some("credits".into());
+    let mut case = Case::of(plan);
+    case.claim();
+    let report = |case: &Case, unit: Option<&str>| {
+        let unit = unit.map(str::to_owned);
+        let cost = Some(Box::new(crate::cost::Cost { micros: 2_000_000, unit, ..Default::default() }));
+        Command::Complete(Completion { cost, ..case.completion(Outcome::Completed { output: Json::null() }) })
+    };
+    let refused = case.refuse(report(&case, Some("USD")));
+    assert_eq!(refused.code(), "INPUT_INVALID");
+    assert!(refused.to_string().contains("counts in `credits`"), "{refused}");
+    assert_eq!(case.run.notes.spent_micros, 0, "nothing of it counts");
+    case.tell(report(&case, None));
+    assert_eq!((case.run.notes.spent_micros, case.run.notes.spent_unit.as_deref()), (2_000_000, Some("credits")));
+    assert_eq!((case.run.state, case.run.reason), (RunState::Failed, Some(Reason::SpendExhausted)));
+    let error = case.step(1).last_error.clone().unwrap();
+    assert!(error.message.contains("has spent 2 of the 2 credits that `limits.spend` allows"), "{}", error.message);
+}
+
 /// A model without a known price has used up what was left to spend.
 #[test]
 fn what_has_no_price_counts_as_all_that_is_left() {

@@ -1,9 +1,13 @@
 //! Effects: the intent before, the outcome after, and the budget of writes.
 
-use super::case::{Case, cancel, json};
+use std::sync::Arc;
+
+use super::case::{Case, Opening, Ruled, cancel, claimer, json};
 use super::plans::{Tuned as _, plan, task, tasks};
 use super::wait::waiting;
-use crate::decide::{Command, Outcome};
+use crate::decide::{Command, Completion, Outcome};
+use crate::governance::judge::Decision;
+use crate::json::Json;
 use crate::plan::retry::{ErrorClass, StepError};
 use crate::plan::{OnFailure, Plan};
 use crate::rejection::{Rejection, WRITES_EXHAUSTED};
@@ -107,6 +111,56 @@ fn used_up_writes_end_the_run_and_do_not_hold_up_its_rollback() {
     let mut unlimited = Case::of(tasks(1));
     unlimited.claim().tells(|case| case.reports(Outcome::Dead { error: spent(ErrorClass::Terminal) }));
     assert_eq!(unlimited.run.reason, Some(Reason::StepFailed), "a worker cannot say so by itself");
+}
+
+/// A step that changes something counts once, whether it names an effect or not, and however often it is tried.
+#[test]
+fn a_step_that_names_no_effect_is_a_write_too() {
+    let steps = vec![task("a"), task("b"), task("c")];
+    let mut case = Case::of(Plan { writes_max: Some(2), on_failure: Some(OnFailure::Fail), ..plan(steps) });
+    case.tells(Case::claim_judged);
+    assert_eq!(case.run.notes.writes, 1);
+    case.fails(ErrorClass::Unavailable).until_eligible().tells(Case::claim_judged);
+    assert_eq!(case.run.notes.writes, 1, "another try is the same write");
+    case.tells(|case| case.intent(EffectClass::Keyed));
+    assert_eq!(case.run.notes.writes, 1, "the effect that it names is that write");
+    case.tells(|case| case.intent(EffectClass::Keyed));
+    assert_eq!(case.run.notes.writes, 2, "and this is another one");
+    case.complete().tells(Case::claim_judged);
+    assert_eq!((case.state(), case.run.reason), (RunState::Failed, Some(Reason::WritesExhausted)));
+}
+
+/// What only reads is free, and where neither the workflow nor a rule looks at writes, nothing is noted.
+#[test]
+fn a_claim_is_counted_where_it_matters() {
+    let mut reads = Case::of(Plan { writes_max: Some(0), ..plan(vec![task("a").effect(EffectClass::Read)]) });
+    reads.claim().complete();
+    assert_eq!(reads.state(), RunState::Succeeded);
+    let mut unlimited = Case::of(tasks(1));
+    unlimited.tells(Case::claim_judged);
+    assert_eq!((unlimited.run.notes.writes, unlimited.run.notes.claim_write), (0, None));
+    let judge = Arc::new(Ruled { decision: Decision::Allow, bundle: 7 });
+    let mut ruled = Opening { judge, ..Opening::of(tasks(1)) }.start();
+    ruled.tells(Case::claim_judged);
+    assert_eq!(ruled.run.notes.writes, 1, "rules look at the run, and may look at its writes");
+    assert_eq!(ruled.run.notes.writes_besides(0, 0), 0, "the step's own effect is not one more");
+}
+
+/// A step that is handed on in the commit of another one is counted as well, and is not handed on where no write is left.
+#[test]
+fn steps_that_are_handed_on_are_counted() {
+    let on = |case: &Case| {
+        let outcome = Outcome::Completed { output: Json::null() };
+        Command::Complete(Completion { claim_next: Some(claimer(1)), ..case.completion(outcome) })
+    };
+    let steps = vec![task("a"), task("b"), task("c")];
+    let mut case = Case::of(Plan { writes_max: Some(2), on_failure: Some(OnFailure::Fail), ..plan(steps) });
+    case.tells(Case::claim_judged).tells(on);
+    assert_eq!((case.step(1).state(), case.run.notes.writes), (StepState::Running, 2));
+    case.tells(on);
+    assert_eq!(case.step(2).state(), StepState::Ready, "a worker that comes for it ends the run");
+    case.tells(Case::claim_judged);
+    assert_eq!(case.run.reason, Some(Reason::WritesExhausted));
 }
 
 #[test]

@@ -4,10 +4,12 @@ use super::case::{Case, Opening, cancel, pause, reassign, retry, roll_back, skip
 use super::plans::{Tuned as _, gate, plan, signal, task, tasks, timer};
 use crate::decide::{Command, Queued};
 use crate::ids::RunId;
+use crate::json::Json;
 use crate::plan::retry::ErrorClass;
 use crate::plan::{OnDenial, OnFailure, Plan};
+use crate::run::receipt::Receipt;
 use crate::run::why::{Cause, Explanation, Heartbeat, LimitOf, Remedy, Surroundings, Throttle, why};
-use crate::state::{ApprovalState, EffectClass, RunState};
+use crate::state::{ApprovalState, EffectClass, ReceiptState, RunState};
 use crate::tenant::caps::ReachedCap;
 use crate::time::Millis;
 
@@ -172,6 +174,34 @@ fn a_doubt_is_for_a_person_and_an_end_is_an_end() {
     case.tells(Case::lease_expired);
     assert!(explain(&case).because.iter().any(|cause| matches!(cause, Cause::Doubt { .. })));
     assert_eq!(explain(&case).next, [Remedy::Resolve, Remedy::Cancel]);
+
+    // A canceled run tells the doubt that it left, and is not offered for a retry before it is settled.
+    let found = explain(&case).because.into_iter().find_map(|cause| match cause {
+        Cause::Doubt { receipt, step } => Some((receipt, step)),
+        _ => None,
+    });
+    let (id, step) = found.unwrap();
+    assert_eq!(step.as_deref(), Some(case.run.spec(0).key.as_str()));
+    case.tells(|_| cancel(false));
+    let left = Receipt {
+        id,
+        position: 0,
+        iteration: 0,
+        attempt: 1,
+        key: "bank#1".to_owned(),
+        effect: EffectClass::Unsafe,
+        state: ReceiptState::InDoubt,
+        request: Json::null(),
+        response: None,
+        intent_at: case.now,
+        outcome_at: None,
+        late: false,
+    };
+    let around = Surroundings { left_in_doubt: std::slice::from_ref(&left), ..Surroundings::default() };
+    let explanation = why(&case.run, case.now, around);
+    assert!(matches!(&explanation.because[..], [Cause::Ended { .. }, Cause::Doubt { .. }]), "{explanation:?}");
+    assert_eq!(explanation.next, [Remedy::Resolve]);
+    assert_eq!(why(&case.run, case.now, Surroundings::default()).next, [Remedy::Retry, Remedy::Restart]);
 
     let mut case = Case::of(tasks(1));
     case.run_step();

@@ -12,7 +12,8 @@ use axum::response::{IntoResponse as _, Response};
 use futures::{SinkExt as _, StreamExt as _};
 use interlock_core::tenant::identity::Permission;
 use interlock_protocol::agent::path;
-use interlock_protocol::channel::{AnswerFrame, CallFrame, limits as channel_limits};
+use interlock_protocol::call;
+use interlock_protocol::channel::{AnswerFrame, CALL_CONTEXT, CallFrame, limits as channel_limits};
 use interlock_protocol::live::close;
 use serde_json::value::RawValue;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
@@ -43,7 +44,8 @@ const LAST_ANSWERS: Duration = Duration::from_secs(5);
 /// Make the calls of a worker over a WebSocket
 ///
 /// A text frame `{"id": 7, "call": "/api/v1/agent/poll", "body": {…}}` is what a `POST` to that address would be; its answer
-/// comes as `{"id": 7, "status": 200, "body": {…}}`, in any order.
+/// comes as `{"id": 7, "status": 200, "body": {…}}`, in any order. It may have the fields `idempotency_key` and `traceparent`,
+/// which count as the headers of these names.
 #[utoipa::path(
     get,
     path = path::CHANNEL,
@@ -69,7 +71,9 @@ pub async fn channel(
     let max = channel_limits::FRAME_BYTES_MAX;
     let upgrade = upgrade?.0.max_message_size(max).max_frame_size(max);
     let proof = (Proof::of(&parts), credential);
-    Ok(upgrade.on_upgrade(move |socket| serve(socket, (state, seat), calls, proof)).into_response())
+    let mut response = upgrade.on_upgrade(move |socket| serve(socket, (state, seat), calls, proof)).into_response();
+    response.headers_mut().insert(CALL_CONTEXT, HeaderValue::from_static("1"));
+    Ok(response)
 }
 
 /// What shows whose calls they are: what came with the request for the channel. A browser's cookie is none of it.
@@ -96,6 +100,17 @@ impl Proof {
             .header(header::CONTENT_LENGTH, body.len())
             .body(Body::from(body))
             .ok()?;
+        let headers = request.headers_mut();
+        for (name, value) in [
+            (call::header::IDEMPOTENCY_KEY, &call.idempotency_key),
+            (call::header::REQUEST_ID, &call.idempotency_key),
+            (call::header::TRACEPARENT, &call.traceparent),
+        ] {
+            // What cannot be a header is left out, as a request could not have brought it.
+            if let Some(value) = value.as_deref().and_then(|value| HeaderValue::from_str(value).ok()) {
+                headers.insert(name, value);
+            }
+        }
         if let Some(authorization) = &self.authorization {
             request.headers_mut().insert(header::AUTHORIZATION, authorization.clone());
         }

@@ -2,8 +2,9 @@
 
 use axum::Json;
 use axum::extract::State;
+use interlock_core::limits::REASON_BYTES_MAX;
 use interlock_engine::EngineError;
-use interlock_protocol::agent::{Heartbeat, Renewed, limits, path};
+use interlock_protocol::agent::{Heartbeat, ROUND_TRIP, Renewed, limits, path};
 
 use crate::api_error::ApiError;
 use crate::identity::Caller;
@@ -23,12 +24,16 @@ pub async fn heartbeat(
     caller: Caller,
     Body(heartbeat): Body<Heartbeat>,
 ) -> Result<Json<Renewed>, ApiError> {
-    let Heartbeat { session, held, draining, keeps } = heartbeat;
+    let Heartbeat { session, held, draining, keeps, canary, round_trip_ms } = heartbeat;
     if keeps.len() > limits::KEPT_RUNS_MAX {
         return Err(ApiError::invalid(format!("a worker keeps at most {} runs", limits::KEPT_RUNS_MAX)));
     }
     if held.len() > limits::SLOTS_MAX as usize {
         return Err(ApiError::invalid(format!("a worker holds at most {} attempts", limits::SLOTS_MAX)));
+    }
+    let why = canary.as_ref().and_then(|canary| canary.why.as_ref());
+    if why.is_some_and(|why| why.len() > REASON_BYTES_MAX) {
+        return Err(ApiError::invalid(format!("what became of a canary has at most {REASON_BYTES_MAX} bytes")));
     }
     let lease_ms = state.session_lease();
     let known = state.workers().check_session(caller.session_owner(), session).await;
@@ -38,14 +43,29 @@ pub async fn heartbeat(
     };
     match renewed {
         Ok(stop) => {
+            if let Some(canary) = &canary {
+                state.workers().canary(session, canary).await?;
+            }
+            if let Some(round_trip) = round_trip_ms {
+                state.workers().measured(session, round_trip);
+            }
+            let prove = state.workers().asks_for_canary(session).await?;
             let drain = state.workers().is_drained(session);
             let notice = state.workers().notice(session);
             let over = state.workers().over(session, &keeps).await?;
-            Ok(Json(Renewed { lease_ms, stop, known: true, drain, notice, over }))
+            let takes = vec![ROUND_TRIP.to_owned()];
+            Ok(Json(Renewed { lease_ms, stop, known: true, drain, notice, over, prove, takes }))
         }
-        Err(EngineError::SessionGone) => {
-            Ok(Json(Renewed { lease_ms, stop: held, known: false, drain: false, notice: None, over: keeps }))
-        }
+        Err(EngineError::SessionGone) => Ok(Json(Renewed {
+            lease_ms,
+            stop: held,
+            known: false,
+            drain: false,
+            notice: None,
+            over: keeps,
+            prove: false,
+            takes: Vec::new(),
+        })),
         Err(error) => Err(error.into()),
     }
 }

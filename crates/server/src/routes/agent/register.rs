@@ -65,6 +65,14 @@ fn check_terms(hello: &WorkerHello, terms: &WorkerTerms) -> Result<(), ApiError>
             return Err(ApiError::new(StatusCode::FORBIDDEN, "BEYOND_CERTIFICATE", detail));
         }
     }
+    let mut environments = hello.environments.iter().flatten();
+    if let Some(environment) = environments.find(|name| !terms.allows_environment(name)) {
+        let detail = format!(
+            "this worker's certificate does not let it take runs of the environment `{environment}`; start it with others, \
+             or enrol it anew with a token that names it"
+        );
+        return Err(ApiError::new(StatusCode::FORBIDDEN, "BEYOND_CERTIFICATE", detail));
+    }
     Ok(())
 }
 
@@ -84,6 +92,17 @@ fn check(hello: &WorkerHello) -> Result<(), ApiError> {
     }
     if capabilities.clone().count() > limits::CAPABILITIES_MAX {
         return Err(ApiError::invalid(format!("a worker names at most {} capabilities", limits::CAPABILITIES_MAX)));
+    }
+    if let Some(named) = &hello.environments {
+        let terms = WorkerTerms { environments: named.clone(), ..WorkerTerms::default() };
+        terms.check().map_err(ApiError::invalid)?;
+    }
+    if hello.labels.len() > limits::LABELS_MAX {
+        return Err(ApiError::invalid(format!("a worker has at most {} labels", limits::LABELS_MAX)));
+    }
+    let mut labels = hello.labels.iter().flat_map(|(name, value)| [name, value]);
+    if labels.any(|text| text.is_empty() || text.len() > NAME_BYTES_MAX) {
+        return Err(ApiError::invalid(format!("labels of workers and their values have 1 to {NAME_BYTES_MAX} bytes")));
     }
     let names = hello.queues.iter().chain([&hello.worker]).chain(&hello.build_id).chain(tasks).chain(capabilities);
     if names.into_iter().any(|name| name.is_empty() || name.len() > NAME_BYTES_MAX) {

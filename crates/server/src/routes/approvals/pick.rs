@@ -98,6 +98,7 @@ mod tests {
             action: None,
             present_state: vec![],
             excluded: vec![],
+            self_approval: false,
             on_reject: None,
             on_expiry: None,
             votes: vec![],

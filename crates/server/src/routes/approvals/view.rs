@@ -18,6 +18,7 @@ use crate::api_error::ApiError;
 use crate::identity::Caller;
 use crate::request::named_in_path;
 use crate::routes::runs::view::payload;
+use crate::routes::runs::why::allows_self_approval;
 use crate::state::AppState;
 
 /// An approval of the run.
@@ -64,6 +65,8 @@ struct ApprovalContext {
     /// The author of the workflow's version, where they may not decide.
     author: Option<String>,
     started_by: Option<String>,
+    /// Whether those who started or directed the run may decide.
+    self_approval: bool,
     tier: Option<Tier>,
     on_reject: Option<OnDenial>,
     on_expiry: Option<OnDenial>,
@@ -87,9 +90,14 @@ async fn told_by(state: &AppState, run: &Run, row: &ApprovalRow) -> Result<Appro
     } else {
         None
     };
+    // An author who may not decide is named among those who may not.
+    let self_approval = author.is_none()
+        && !row.excluded.is_empty()
+        && open.allows_self(&run.plan, allows_self_approval(state, run.tenant).await?);
     Ok(ApprovalContext {
         author,
-        started_by: Some(run.header.started_by.clone().unwrap_or_else(|| run.header.trigger.to_string())),
+        self_approval,
+        started_by: Some(run.header.starter()),
         tier: Some(open.tier_in(&run.plan, row.position)),
         on_reject: Some(open.on_reject),
         on_expiry: Some(open.on_expiry),
@@ -133,6 +141,7 @@ fn shown(
         quorum: row.quorum,
         approvers: row.approvers,
         excluded,
+        self_approval: told.self_approval,
         votes: row.votes,
         requested_at: row.requested_at,
         escalate_at: row.escalate_at,

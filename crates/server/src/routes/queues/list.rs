@@ -47,7 +47,9 @@ pub async fn queues(state: &AppState, caller: &Caller, workers: &[WorkerView]) -
         };
         queues.insert(load.queue, queue);
     }
-    for worker in workers.iter().filter(|worker| worker.state == WorkerState::Online && !worker.silent) {
+    // One that is errored is given tasks all the same.
+    let takes = |state: WorkerState| matches!(state, WorkerState::Online | WorkerState::Errored);
+    for worker in workers.iter().filter(|worker| takes(worker.state) && !worker.silent) {
         for queue in &worker.queues {
             // A caller limited to a workspace sees its queues, and no others.
             if caller.workspace.is_none() || queues.contains_key(queue) {

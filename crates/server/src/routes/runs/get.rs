@@ -69,13 +69,14 @@ pub async fn get(
 }
 
 fn tell_notes(notes: &Notes, view: &mut RunView) {
-    let Notes { cancellation, pause, compensation_log, spent_micros, tokens, metrics, assignment, .. } = notes;
+    let Notes { cancellation, pause, compensation_log, tokens, metrics, assignment, .. } = notes;
     view.assignment = assignment.as_deref().map(assigned);
     view.metrics = metrics.as_deref().copied();
     let tokens = Some(*tokens).filter(|tokens| !tokens.is_none());
     view.input_tokens = tokens.map(|tokens| tokens.input);
     view.output_tokens = tokens.map(|tokens| tokens.output);
-    view.spent_micros = Some(*spent_micros).filter(|spent| *spent > 0);
+    view.spent_micros = Some(notes.spent_micros).filter(|spent| *spent > 0);
+    view.spent_unit.clone_from(&notes.spent_unit);
     view.cancellation = cancellation.as_ref().map(|asked| DirectiveView {
         by: asked.by.clone(),
         reason: asked.reason.clone(),

@@ -21,11 +21,12 @@ mod rollback;
 mod searchable;
 mod signal;
 mod skip;
+mod skipped;
 mod start;
 mod stats;
 mod steps;
 pub mod view;
-mod why;
+pub mod why;
 
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;

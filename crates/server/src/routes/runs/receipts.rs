@@ -1,12 +1,20 @@
 //! `GET /runs/{run}/receipts`: the run's effects on other systems.
 
+use std::collections::BTreeMap;
+
 use axum::Json;
 use axum::extract::State;
-use interlock_protocol::runs::{ReceiptList, path};
+use interlock_core::ids::RunId;
+use interlock_core::run::event::Event;
+use interlock_protocol::runs::{ReceiptList, limits, path};
+use interlock_store::TenantStore;
 
 use crate::api_error::ApiError;
 use crate::request::NamedRun;
 use crate::state::AppState;
+
+/// Events of one run that are read at most; the newest.
+const EVENTS_MAX: u64 = 20_000;
 
 /// The run's effects: what was asked of other systems, and what they answered
 #[utoipa::path(
@@ -22,8 +30,23 @@ pub async fn receipts(
 ) -> Result<Json<ReceiptList>, ApiError> {
     let store = state.for_tenant(tenant);
     let rows = store.receipts(run).await?;
-    if rows.is_empty() && store.run_overview(run).await?.is_none() {
-        return Err(ApiError::unknown_run(run));
+    let overview = store.run_overview(run).await?.ok_or_else(|| ApiError::unknown_run(run))?;
+    let bundles = if rows.is_empty() { BTreeMap::new() } else { bundles(&store, run, overview.version).await? };
+    Ok(Json(ReceiptList { receipts: rows.into_iter().map(|row| row.receipt).collect(), bundles }))
+}
+
+/// Which bundle allowed each effect, read off the run's events: what policy allows in every run has no decision of its own.
+async fn bundles(store: &TenantStore, run: RunId, version: u64) -> Result<BTreeMap<String, String>, ApiError> {
+    let mut found = BTreeMap::new();
+    let mut since = version.saturating_sub(EVENTS_MAX);
+    loop {
+        let events = store.events(run, since, limits::PAGE_MAX).await?;
+        let Some(last) = events.last() else { return Ok(found) };
+        since = last.seq;
+        for record in &events {
+            if let Ok(Event::ReceiptRecorded { receipt, bundle: Some(bundle), .. }) = record.event.decode() {
+                found.insert(receipt.to_string(), bundle.0.to_string());
+            }
+        }
     }
-    Ok(Json(ReceiptList { receipts: rows.into_iter().map(|row| row.receipt).collect() }))
 }

@@ -118,7 +118,8 @@ async fn make(state: &AppState, caller: &Caller, asked: StartInput) -> Result<St
             let start = StartWorkflow::new(caller.tenant, workflow, inputs);
             let start =
                 StartWorkflow { version, workspace, subject, on_conflict, labels, priority, started_by, ..start };
-            Ok(state.runs().start_workflow(StartWorkflow { idempotency, trace, by, ..start }).await?)
+            let start = StartWorkflow { trigger: caller.trigger(), idempotency, trace, by, ..start };
+            Ok(state.runs().start_workflow(start).await?)
         }
         (None, Some(plan)) if version.is_none() => {
             if let Some(workspace) = &caller.workspace {
@@ -130,7 +131,7 @@ async fn make(state: &AppState, caller: &Caller, asked: StartInput) -> Result<St
             start.on_conflict = on_conflict.unwrap_or(start.on_conflict);
             let priority = priority.unwrap_or(0);
             let start = StartRun { subject, labels, priority, started_by, idempotency, ..start };
-            Ok(state.runs().start_given(StartRun { trace, by, ..start }).await?)
+            Ok(state.runs().start_given(StartRun { trigger: caller.trigger(), trace, by, ..start }).await?)
         }
         (None, Some(_)) => Err(ApiError::malformed("`version` belongs to a `workflow`, not to a `plan`").into()),
         _ => Err(ApiError::malformed("give either `workflow`, the name of one, or `plan`").into()),

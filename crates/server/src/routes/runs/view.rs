@@ -31,6 +31,7 @@ pub fn run(state: &AppState, mut row: RunSummary) -> RunView {
             None => labels.insert(name, value),
         };
     }
+    let trigger = Trigger { kind: row.trigger_type, reference: row.trigger_ref };
     RunView {
         run_id: row.run,
         tenant: row.tenant,
@@ -48,9 +49,9 @@ pub fn run(state: &AppState, mut row: RunSummary) -> RunView {
         searchable,
         traceparent,
         tracestate,
-        trigger: Trigger { kind: row.trigger_type, reference: row.trigger_ref },
+        started_by: trigger.starter(row.started_by.as_deref()),
+        trigger,
         priority: row.priority,
-        started_by: row.started_by,
         root_run_id: row.root_run_id,
         resumed_from: row.resumed_from,
         continued_by: row.continued_by,
@@ -60,6 +61,7 @@ pub fn run(state: &AppState, mut row: RunSummary) -> RunView {
         finished_at: row.finished_at,
         last_heartbeat_at: None,
         spent_micros: None,
+        spent_unit: None,
         metrics: None,
         input_tokens: None,
         output_tokens: None,

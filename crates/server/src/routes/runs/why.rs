@@ -2,14 +2,16 @@
 
 use axum::Json;
 use axum::extract::State;
-use interlock_core::ids::RunId;
-use interlock_core::run::why::{self, Explanation, Heartbeat, Surroundings};
+use interlock_core::ids::{RunId, TenantId};
+use interlock_core::json::Hash;
+use interlock_core::run::receipt::Receipt;
+use interlock_core::run::why::{self, DecidedApproval, Explanation, Heartbeat, Surroundings};
 use interlock_core::run::{Phase, Run};
-use interlock_core::state::{RunState, WorkerState};
-use interlock_core::work::Skills;
+use interlock_core::state::{ApprovalState, RunState};
 use interlock_protocol::runs::path;
-use interlock_store::SessionRow;
+use interlock_store::{ApprovalRow, SessionRow};
 
+use super::skipped::{self, LookedAt};
 use crate::api_error::ApiError;
 use crate::request::NamedRun;
 use crate::state::AppState;
@@ -30,7 +32,10 @@ pub async fn why(State(state): State<AppState>, named: NamedRun) -> Result<Json<
     let sessions = state.for_tenant(named.tenant).worker_sessions().await?;
     let only_embedded = !state.tenants().orchestrates_workers(named.tenant).await?;
     let counted: Vec<&SessionRow> = sessions.iter().filter(|row| !only_embedded || row.tenant.is_none()).collect();
-    let workers = Some(workers(&state, &run, &counted));
+    let bundle = bundle(&state, &run).await?;
+    let at = LookedAt { now: state.now(), fault_pause: state.workers().fault_pause() };
+    let workers = Some(workers(&run, &counted, at, bundle));
+    let skipped = skipped::skipped(&run, &counted, at);
     let throttle = state.runs().throttle(&run).await?;
     let holder = holder(&state, &run).await?;
     let heartbeat = state.for_tenant(named.tenant).heartbeat(named.run).await?;
@@ -39,8 +44,56 @@ pub async fn why(State(state): State<AppState>, named: NamedRun) -> Result<Json<
         _ => None,
     };
     let worker = holding.map(|row| (row.worker.as_str(), row.lease_expires_at));
-    let around = Surroundings { workers, only_embedded, throttle, holder, heartbeat, worker };
+    let self_approval = allows_self_approval(&state, named.tenant).await?;
+    let left_in_doubt = left_in_doubt(&state, &run).await?;
+    let decided = decided(&state, &run).await?;
+    let around = Surroundings {
+        workers,
+        only_embedded,
+        throttle,
+        holder,
+        heartbeat,
+        worker,
+        self_approval,
+        bundle,
+        decided: &decided,
+        left_in_doubt: &left_in_doubt,
+        skipped: &skipped,
+    };
     Ok(Json(why::why(&run, state.now(), around)))
+}
+
+/// Whether the tenant lets people approve what they started.
+pub async fn allows_self_approval(state: &AppState, tenant: TenantId) -> Result<bool, ApiError> {
+    let tenant = state.for_tenant(tenant).tenant().await?;
+    Ok(tenant.is_some_and(|tenant| tenant.settings.self_approval))
+}
+
+/// What people have decided about a run that has ended.
+async fn decided(state: &AppState, run: &Run) -> Result<Vec<DecidedApproval>, ApiError> {
+    if !run.state.is_terminal() {
+        return Ok(Vec::new());
+    }
+    let rows = state.for_tenant(run.tenant).approvals_of(run.id).await?;
+    let is_decided = |row: &ApprovalRow| {
+        matches!(row.state, ApprovalState::Approved | ApprovalState::Rejected | ApprovalState::Expired)
+    };
+    let told = rows.into_iter().filter(is_decided).map(|row| {
+        let (approved_by, rejected_by) = DecidedApproval::people(&row.votes);
+        let is_known = (row.position as usize) < run.steps.len();
+        let step = if is_known { run.spec(row.position).key.clone() } else { row.position.to_string() };
+        DecidedApproval { approval: row.id, step, state: row.state, asked: row.message, approved_by, rejected_by }
+    });
+    Ok(told.collect())
+}
+
+/// The effects of a run that has ended of which nobody has said yet what became of them.
+async fn left_in_doubt(state: &AppState, run: &Run) -> Result<Vec<Receipt>, ApiError> {
+    if !run.state.is_terminal() {
+        return Ok(Vec::new());
+    }
+    let rows = state.for_tenant(run.tenant).receipts(run.id).await?;
+    Ok(rows.into_iter().map(|row| row.receipt).filter(Receipt::is_doubtful).collect())
 }
 
 /// The run that a queued one waits for, and where it stands.
@@ -51,18 +104,25 @@ async fn holder(state: &AppState, run: &Run) -> Result<Option<(RunId, RunState)>
     Ok(store.run_overview(holder).await?.map(|row| (holder, row.state)))
 }
 
-/// How many worker sessions would take the run's current step. One whose heartbeats have stopped would not.
-fn workers(state: &AppState, run: &Run, sessions: &[&SessionRow]) -> u32 {
+/// The policy bundle in force, where the policy has kept workers from the run's current step.
+async fn bundle(state: &AppState, run: &Run) -> Result<Option<Hash>, ApiError> {
+    if run.refused_workers().is_empty() {
+        return Ok(None);
+    }
+    Ok(Some(state.policies().in_force(run.tenant).await?.active))
+}
+
+/// How many worker sessions would take the run's current step. One whose heartbeats have stopped would not, and one that the
+/// policy keeps from it may not.
+fn workers(run: &Run, sessions: &[&SessionRow], at: LookedAt, bundle: Option<Hash>) -> u32 {
     let spec = run.spec(run.position);
-    let now = state.now();
     let takes = |session: &&&SessionRow| {
-        session.state == WorkerState::Online
-            && Heartbeat::At(session.heartbeat_at).silent_since(now).is_none()
-            && session.lease_expires_at > now
+        skipped::is_open_to(run, session, at)
+            && Heartbeat::At(session.heartbeat_at).silent_since(at.now).is_none()
             && session.queues.contains(&spec.queue)
             && !(run.seeks_worker() && run.was_refused_by(session.id))
-            && Skills::within(Skills::new(session.tasks.clone(), session.capabilities.clone()), session.terms.clone())
-                .can_take(run)
+            && !bundle.is_some_and(|bundle| run.refuses_worker(session.id, bundle))
+            && skipped::skills_of(session).can_take(run)
     };
     sessions.iter().filter(takes).count() as u32
 }

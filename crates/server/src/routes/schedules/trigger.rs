@@ -13,6 +13,7 @@ use interlock_protocol::schedules::path;
 use crate::api_error::ApiError;
 use crate::idempotency::{IdempotencyHeaders, key_of, mark};
 use crate::identity::Caller;
+use crate::metrics::Hit;
 use crate::request::OfSchedule;
 use crate::state::AppState;
 
@@ -37,11 +38,21 @@ pub async fn trigger(
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
     let key = key_of(&state, &headers, &caller).await?;
+    let keyed = key.is_some();
     // Hashed, so that the longest key there may be fits behind the schedule's name.
     let by_key = |key: IdempotencyKey| Hash::of(format!("{}:{}", key.client, key.key).as_bytes()).to_string();
     let request = key.map_or_else(|| state.fresh_id().to_string(), by_key);
     let by = caller.context(Initiator::User);
-    let started = state.schedules().trigger(caller.tenant, &named, &request, by).await?;
+    let started = state.schedules().trigger(caller.tenant, &named, &request, by).await;
+    if keyed {
+        let hit = match &started {
+            Ok(started) if started.replayed => Hit::Replayed,
+            Ok(_) => Hit::New,
+            Err(error) => Hit::of(error),
+        };
+        state.metrics().idempotency("schedule triggers", hit);
+    }
+    let started = started?;
     let location = runs::path::RUN.replace("{run}", &started.run.to_string());
     let body = Json(Started { run_id: started.run, admission: started.admission });
     let mut response = (StatusCode::CREATED, [(header::LOCATION, location)], body).into_response();

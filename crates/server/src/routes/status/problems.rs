@@ -18,12 +18,14 @@ pub fn problems(view: &StatusView) -> Vec<StatusProblem> {
         tell(ProblemKind::RunStopped, text);
     }
     for queue in view.queues.iter().filter(|queue| queue.ready > 0 && queue.workers == 0) {
-        let text = format!("{} steps wait on queue `{}`, and no living worker takes from it", queue.ready, queue.queue);
+        let steps = if queue.ready == 1 { "1 step waits".to_owned() } else { format!("{} steps wait", queue.ready) };
+        let text = format!("{steps} on queue `{}`, and no living worker takes from it", queue.queue);
         tell(ProblemKind::QueueWithoutWorkers, text);
     }
     let lost = |silent: bool, state| silent || state == WorkerState::Offline;
     for worker in view.workers.iter().filter(|worker| worker.running > 0 && lost(worker.silent, worker.state)) {
-        let text = format!("worker `{}` has {} steps and is silent", worker.worker, worker.running);
+        let steps = if worker.running == 1 { "step" } else { "steps" };
+        let text = format!("worker `{}` has {} {steps} and is silent", worker.worker, worker.running);
         tell(ProblemKind::WorkerSilent, text);
     }
     // An endpoint that was switched off without failing is no problem.

@@ -90,10 +90,12 @@ async fn needy(store: &TenantStore, caller: &Caller) -> Result<Vec<RunSummary>, 
 }
 
 async fn explained(state: &AppState, store: &TenantStore, rows: Vec<RunSummary>) -> Result<Vec<NeedyRun>, ApiError> {
+    let settings = store.tenant().await?.map(|tenant| tenant.settings).unwrap_or_default();
+    let around = Surroundings { self_approval: settings.self_approval, ..Surroundings::default() };
     let mut runs = Vec::with_capacity(rows.len());
     for row in rows {
         let Some(run) = store.load_run(row.run).await? else { continue };
-        let explanation = why(&run, state.now(), Surroundings::default());
+        let explanation = why(&run, state.now(), around);
         // It may have gone on since it was listed.
         if !States::NEED_A_PERSON.contains(&run.state) {
             continue;

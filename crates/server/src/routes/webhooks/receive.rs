@@ -79,9 +79,8 @@ fn hit(received: &Result<Received, ReceiveError>) -> Option<(&'static str, Hit)>
             };
             Some((source.as_str(), hit))
         }
-        // Whose it was is not known here.
-        Err(ReceiveError::Mismatch) => Some(("webhook", Hit::Mismatch)),
-        Err(ReceiveError::Failed(_)) => Some(("webhook", Hit::Failed)),
+        Err(ReceiveError::Mismatch { of }) => Some((of.as_str(), Hit::Mismatch)),
+        Err(ReceiveError::Failed { of, .. }) => Some((of.as_str(), Hit::Failed)),
         Err(_) => None,
     }
 }
@@ -143,8 +142,10 @@ pub fn refused(error: engine::ReceiveError) -> ApiError {
             ApiError::new(StatusCode::UNAUTHORIZED, "WEBHOOK_SIGNATURE_INVALID", detail)
         }
         ReceiveError::Read(_) => ApiError::new(StatusCode::BAD_REQUEST, "WEBHOOK_INVALID", detail),
-        ReceiveError::Mismatch => ApiError::new(StatusCode::UNPROCESSABLE_ENTITY, "IDEMPOTENCY_MISMATCH", detail),
-        ReceiveError::Failed(_) => ApiError::new(StatusCode::CONFLICT, "WEBHOOK_FAILED", detail),
+        ReceiveError::Mismatch { .. } => {
+            ApiError::new(StatusCode::UNPROCESSABLE_ENTITY, "IDEMPOTENCY_MISMATCH", detail)
+        }
+        ReceiveError::Failed { .. } => ApiError::new(StatusCode::CONFLICT, "WEBHOOK_FAILED", detail),
         ReceiveError::Engine(error) => error.into(),
     }
 }

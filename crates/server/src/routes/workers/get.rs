@@ -26,19 +26,26 @@ pub async fn get(
     caller: Caller,
     OfWorker(row): OfWorker,
 ) -> Result<Json<WorkerDetail>, ApiError> {
-    let held = state.for_tenant(caller.tenant).held_by(row.id, limits::HELD_MAX).await?;
-    let assigned = state.for_tenant(caller.tenant).assigned_to(row.id, limits::HELD_MAX).await?;
+    let store = state.for_tenant(caller.tenant);
+    let held = store.held_by(row.id, limits::HELD_MAX).await?;
+    let assigned = store.assigned_to(row.id, limits::HELD_MAX).await?;
     let worker = view::worker(held.len() as u64, row, state.now());
-    let holds = held.into_iter().map(|step| HeldStepView {
-        run_id: step.run,
-        position: step.position,
-        attempt: step.attempt,
-        since: step.claimed_at,
-    });
+    let mut holds: Vec<HeldStepView> = Vec::with_capacity(held.len());
+    for step in held {
+        let run = if holds.len() < limits::HELD_NAMED_MAX { store.load_run(step.run).await? } else { None };
+        let run = run.filter(|run| (step.position as usize) < run.steps.len());
+        holds.push(HeldStepView {
+            run_id: step.run,
+            position: step.position,
+            step: run.map(|run| run.spec(step.position).key.clone()),
+            attempt: step.attempt,
+            since: step.claimed_at,
+        });
+    }
     let assigned = assigned.into_iter().map(|row| AssignedRunView {
         run_id: row.run,
         state: row.state,
         since: row.acked_at.unwrap_or(row.offered_at),
     });
-    Ok(Json(WorkerDetail { worker, holds: holds.collect(), assigned: assigned.collect() }))
+    Ok(Json(WorkerDetail { worker, holds, assigned: assigned.collect() }))
 }

@@ -4,6 +4,7 @@ mod drain;
 mod forget;
 mod get;
 mod list;
+mod maintenance;
 pub mod view;
 
 use utoipa_axum::router::OpenApiRouter;
@@ -16,4 +17,5 @@ pub fn routes() -> OpenApiRouter<AppState> {
         .routes(routes!(list::list))
         .routes(routes!(get::get, forget::forget))
         .routes(routes!(drain::drain))
+        .routes(routes!(maintenance::begin, maintenance::end))
 }

@@ -8,7 +8,7 @@ use interlock_core::plan::TRANSFORM_QUEUE;
 use interlock_core::run::why::Heartbeat;
 use interlock_core::state::WorkerState;
 use interlock_core::time::Timestamp;
-use interlock_protocol::operations::{WorkerView, limits};
+use interlock_protocol::operations::{WorkerFaultView, WorkerView, limits};
 use interlock_store::SessionRow;
 
 use crate::api_error::ApiError;
@@ -25,14 +25,16 @@ impl FromRequestParts<AppState> for OfWorker {
     async fn from_request_parts(parts: &mut Parts, state: &AppState) -> Result<Self, ApiError> {
         let caller = Caller::from_request_parts(parts, state).await?;
         let named = named_in_path(parts, state, "session").await?;
-        let unknown = || {
-            let detail = format!("worker `{}` does not exist", named.chars().take(80).collect::<String>());
-            ApiError::new(StatusCode::NOT_FOUND, "WORKER_NOT_FOUND", detail)
-        };
-        let session: SessionId = named.parse().map_err(|_| unknown())?;
+        let session: SessionId = named.parse().map_err(|_| unknown(&named))?;
         let sessions = state.for_tenant(caller.tenant).worker_sessions().await?;
-        sessions.into_iter().find(|row| row.id == session).map(Self).ok_or_else(unknown)
+        sessions.into_iter().find(|row| row.id == session).map(Self).ok_or_else(|| unknown(&named))
     }
+}
+
+/// Refused because there is no such worker for the caller's tenant.
+pub fn unknown(named: &str) -> ApiError {
+    let detail = format!("worker `{}` does not exist", named.chars().take(80).collect::<String>());
+    ApiError::new(StatusCode::NOT_FOUND, "WORKER_NOT_FOUND", detail)
 }
 
 /// Refused because the worker lives.
@@ -59,10 +61,19 @@ pub async fn workers(state: &AppState, tenant: TenantId, with_ended: bool) -> Re
 
 /// A worker that has so many of the tenant's steps.
 pub fn worker(running: u64, row: SessionRow, now: Timestamp) -> WorkerView {
-    let is_over = row.state == WorkerState::Offline || row.lease_expires_at <= now;
+    let (is_over, state) = (row.is_over(now), row.state_at(now));
+    let maintenance = row.maintenance_at(now).cloned();
+    // What a worker of all tenants was seen to fail at may be another tenant's.
+    let is_own = row.tenant.is_some();
+    let fault = row.fault.filter(|_| !is_over).map(|fault| WorkerFaultView {
+        check: fault.check,
+        run_id: fault.run.filter(|_| is_own),
+        why: if is_own { fault.why } else { "it is shown in the server's log".to_owned() },
+        since: fault.at,
+    });
     WorkerView {
         session_id: row.id,
-        state: if is_over { WorkerState::Offline } else { row.state },
+        state,
         silent: !is_over && Heartbeat::At(row.heartbeat_at).silent_since(now).is_some(),
         worker: row.worker,
         last_heartbeat_at: row.heartbeat_at,
@@ -76,5 +87,8 @@ pub fn worker(running: u64, row: SessionRow, now: Timestamp) -> WorkerView {
         running,
         shared: row.tenant.is_none(),
         terms: row.terms,
+        fault,
+        maintenance,
+        labels: row.labels,
     }
 }

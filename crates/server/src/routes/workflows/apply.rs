@@ -5,7 +5,7 @@ use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use interlock_core::json::Hash;
 use interlock_engine::{ApplyError, ApplyWorkflow};
-use interlock_protocol::workflows::{Applied, File, path};
+use interlock_protocol::workflows::{Applied, File, limits, path};
 use interlock_store::WorkflowVersionRow;
 use interlock_workflow::diagnostic::Diagnostics;
 
@@ -18,7 +18,7 @@ use crate::request::{Body, WorkflowName};
 use crate::state::AppState;
 
 /// How a file without a name is called in messages.
-pub const UNNAMED: &str = "workflow.yaml";
+const UNNAMED: &str = "workflow.yaml";
 
 /// Apply a workflow file
 ///
@@ -79,10 +79,20 @@ fn conditions(headers: &HeaderMap) -> Vec<String> {
     given.into_iter().flatten().map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned()).collect()
 }
 
+/// How a file is called in messages.
+pub(super) fn name_of(file: Option<String>) -> Result<String, ApiError> {
+    let file = file.unwrap_or_else(|| UNNAMED.to_owned());
+    if file.len() > limits::FILE_BYTES_MAX {
+        let (length, max) = (file.len(), limits::FILE_BYTES_MAX);
+        return Err(ApiError::invalid(format!("`file` is {length} bytes long, the limit is {max}")));
+    }
+    Ok(file)
+}
+
 fn request(caller: &Caller, headers: &HeaderMap, file: File, name: Option<String>) -> Result<ApplyWorkflow, ApiError> {
     Ok(ApplyWorkflow {
         tenant: caller.tenant,
-        file: file.file.unwrap_or_else(|| UNNAMED.to_owned()),
+        file: name_of(file.file)?,
         source: file.source,
         name,
         expected: etag::expected(headers)?,

@@ -10,7 +10,7 @@ use interlock_protocol::workflows::{PlanRequest, Walk, path};
 use interlock_workflow::expression::budget::Budget;
 use interlock_workflow::walk::walk;
 
-use super::apply::UNNAMED;
+use super::apply::name_of;
 use super::view;
 use crate::api_error::ApiError;
 use crate::identity::Caller;
@@ -38,9 +38,9 @@ pub async fn plan(
     let given = inputs.to_exact_value().map_err(|error| ApiError::invalid(format!("the inputs: {error}")))?;
     let (walked, plan) = match (source, workflow) {
         (Some(source), None) if version.is_none() => {
+            let name = name_of(file)?;
             let walk_file = move |budget: &Budget| {
-                let name = file.as_deref().unwrap_or(UNNAMED);
-                let checked = interlock_workflow::parse_within(name, &source, budget)
+                let checked = interlock_workflow::parse_within(&name, &source, budget)
                     .map_err(|found| ApiError::invalid_workflow(found.to_string(), view::diagnostics(&found.list)))?;
                 let walked = walk(&checked.definition, &given, budget);
                 let walked = walked.map_err(|faults| ApiError::invalid(faults.to_string()))?;

@@ -5,7 +5,7 @@ use axum::extract::State;
 use interlock_protocol::workflows::{File, Validation, path};
 use interlock_workflow::expression::budget::Budget;
 
-use super::apply::UNNAMED;
+use super::apply::name_of;
 use super::view;
 use crate::api_error::ApiError;
 use crate::identity::Caller;
@@ -27,16 +27,15 @@ pub async fn validate(
     caller: Caller,
     Body(file): Body<File>,
 ) -> Result<Json<Validation>, ApiError> {
-    let check = move |budget: &Budget| {
-        let name = file.file.as_deref().unwrap_or(UNNAMED);
-        match interlock_workflow::parse_within(name, &file.source, budget) {
-            Err(found) => Validation { valid: false, workflow: None, diagnostics: view::diagnostics(&found.list) },
-            Ok(checked) => {
-                let (remarks, valid) = checked.remarks();
-                let diagnostics = view::diagnostics(&remarks);
-                let workflow = Some(checked.definition.name.0.clone());
-                Validation { valid, workflow, diagnostics }
-            }
+    let File { source, file } = file;
+    let name = name_of(file)?;
+    let check = move |budget: &Budget| match interlock_workflow::parse_within(&name, &source, budget) {
+        Err(found) => Validation { valid: false, workflow: None, diagnostics: view::diagnostics(&found.list) },
+        Ok(checked) => {
+            let (remarks, valid) = checked.remarks();
+            let diagnostics = view::diagnostics(&remarks);
+            let workflow = Some(checked.definition.name.0.clone());
+            Validation { valid, workflow, diagnostics }
         }
     };
     let checked = state.evaluate(caller.tenant, check).await?;

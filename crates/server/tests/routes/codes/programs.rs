@@ -42,8 +42,11 @@ async fn in_writing(api: &Api) -> CodeSource {
 async fn held_open(api: &Api) -> CodeSource {
     let note = path("held-open");
     let path = note.display();
-    let script = format!("setsid sh -c 'echo $$ > {path}; sleep 3' & while [ ! -s {path} ]; do :; done; echo 1");
+    // What the shell becomes is ended below; without that it would stay for ten minutes.
+    let script = format!("setsid sh -c 'echo $$ > {path}; exec sleep 600' & while [ ! -s {path} ]; do :; done; echo 1");
     let seen = program(api, shell(&script)).await;
+    let pid = std::fs::read_to_string(&note).unwrap();
+    assert!(std::process::Command::new("kill").args(["-9", pid.trim()]).status().unwrap().success());
     std::fs::remove_file(&note).unwrap();
     seen
 }

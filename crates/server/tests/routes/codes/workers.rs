@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::table;
 use crate::harness::{Api, ApiResponse, completed, task};
-use crate::set_up::{in_doubt, intent, pay, unsafe_effect, until};
+use crate::set_up::{intent, outcome, pay, unsafe_effect};
 
 async fn of_no_session(api: &Api) -> ApiResponse {
     api.post("/agent/nobody/complete-step", json!({})).await
@@ -40,15 +40,16 @@ async fn one_write_too_many(api: &Api) -> ApiResponse {
     api.post(&path, intent(&assignment, 1, "keyed")).await
 }
 
-/// A run that goes on where another left off shares its keys, and its doubts.
-async fn effect_in_doubt(api: &Api) -> ApiResponse {
-    let run = in_doubt(api).await;
-    until(api, &run, "paused").await;
-    api.post(&format!("/runs/{run}/cancel"), json!({ "reason": "enough" })).await.ok();
-    api.post(&format!("/runs/{run}/restart"), json!({ "from": "pay" })).await.ok();
-    let session = api.register_naming_effects().await;
+/// A worker says that its effect did not happen, after it has said that it did.
+async fn opposite_outcome(api: &Api) -> ApiResponse {
+    api.start(json!([pay()])).await;
+    let session = api.register().await;
     let assignment = api.poll(&session).await;
-    unsafe_effect(api, &session, &assignment).await
+    let receipt = unsafe_effect(api, &session, &assignment).await.ok()["receipt"].clone();
+    let path = format!("/agent/{session}/outcomes");
+    let told = api.post(&path, outcome(&assignment, &receipt, true, json!("paid"))).await;
+    assert_eq!(told.status, 204);
+    api.post(&path, outcome(&assignment, &receipt, false, Value::Null)).await
 }
 
 /// Two runs that are about to have the same effect.
@@ -115,7 +116,7 @@ table! { TABLE:
     "STORE_EPOCH_STALE" => |api| report(api, |assignment| assignment["epoch"] = json!(99)).await,
     "RUN_CANCELING" => |api| effect_of_a_canceled_run(api).await,
     "RUN_WRITES_EXHAUSTED" => |api| one_write_too_many(api).await,
-    "EFFECT_RECORDED" => |api| effect_in_doubt(api).await,
+    "EFFECT_RECORDED" => |api| opposite_outcome(api).await,
     "EFFECT_ELSEWHERE" => |api| effect_of_another_run(api).await,
     "BROKER_NOT_CONFIGURED" => |api| api.post("/agent/broker", json!({})).await,
     "BROKER_DISABLED" => |api| broker_out_of_reach(api, json!({ "worker_broker.enabled": false })).await,

@@ -184,7 +184,8 @@ pub fn body(line: &Line, own: &Things) -> Value {
         | "/runs/{run}/pause"
         | "/runs/{run}/skip"
         | "/runs/{run}/reassign"
-        | "/runs/{run}/rollback" => {
+        | "/runs/{run}/rollback"
+        | "/workers/{session}/maintenance" => {
             json!({ "reason": "x" })
         }
         "/runs/{run}/labels" => json!({ "labels": { "team": "x" } }),

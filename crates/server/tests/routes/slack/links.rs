@@ -44,7 +44,7 @@ async fn somebody_links_themselves_and_decides() {
     let at = Slacked::new().await;
     let ada = Person::new(&at.api, "ada", json!(["approver"]), json!([])).await;
     let run = at.gated(1).await;
-    let card = at.slack.card().await;
+    let card = at.card().await;
     at.pressed("U0ADA", APPROVE, &card).await;
     let told = at.slack.whisper(0).await;
     assert_eq!(at.slack.held().whispered[0].user.as_deref(), Some("U0ADA"));
@@ -91,7 +91,7 @@ async fn nobody_unlinks_others_but_an_admin() {
 async fn an_address_is_for_its_own_tenant_and_for_ten_minutes() {
     let at = Slacked::new().await;
     at.gated(1).await;
-    let card = at.slack.card().await;
+    let card = at.card().await;
     at.pressed("U0ADA", APPROVE, &card).await;
     let token = token(&at.slack.whisper(0).await);
     let path = format!("/slack/link?token={token}");

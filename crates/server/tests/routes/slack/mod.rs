@@ -10,11 +10,12 @@ mod stand_in;
 use std::fmt::Write as _;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use axum::body::Body;
 use axum::http::{Request, header};
 use hmac::{Hmac, KeyInit as _, Mac as _};
-use interlock_core::ids::{ServerId, SlackId, TenantId};
+use interlock_core::ids::{ApprovalId, ServerId, SlackId, TenantId};
 use interlock_core::json::Hash;
 use interlock_core::time::{Millis, Timestamp};
 pub use interlock_core::trigger::webhook::slack_interaction::APPROVE;
@@ -32,6 +33,7 @@ use serde_json::{Value, json};
 use sha2::Sha256;
 pub use stand_in::SlackMessage;
 use stand_in::{CHANNELS, ROUTING_KEY, StandIn, TOKEN};
+use tokio::time::{sleep, timeout};
 use uuid::Uuid;
 
 use crate::approvals::Person;
@@ -219,6 +221,35 @@ impl Slacked {
             .header("x-slack-request-timestamp", seconds)
             .header("x-slack-signature", signature);
         self.api.ask(request.body(Body::from(body)).unwrap()).await
+    }
+
+    /// The first card, once the server knows where it is.
+    async fn card(&self) -> SlackMessage {
+        self.noted(self.slack.card().await).await
+    }
+
+    /// The same card, once the server has noted where it is: Slack has it a moment before.
+    pub async fn noted(&self, card: SlackMessage) -> SlackMessage {
+        let value = card.button(APPROVE).expect("it is still to be decided");
+        let approval: ApprovalId = value.split_once('.').unwrap().0.parse().unwrap();
+        let noting = async {
+            loop {
+                let notices = self.api.engine.store().notices(self.api.tenant, approval).await.unwrap();
+                if notices.iter().any(|notice| notice.ts.as_deref() == Some(card.ts.as_str())) {
+                    return;
+                }
+                sleep(Duration::from_millis(20)).await;
+            }
+        };
+        timeout(Duration::from_mins(1), noting).await.expect("the server notes where its card is");
+        card
+    }
+
+    /// Presses the button of one message with what the button of another one says.
+    pub async fn pressed_with(&self, user: &str, action: &str, message: &SlackMessage, value: &str) {
+        let mut press = self.press(user, action, message);
+        press["actions"][0]["value"] = json!(value);
+        assert_eq!(self.send(&press).await.status, 200);
     }
 
     /// Presses, and waits for nothing.

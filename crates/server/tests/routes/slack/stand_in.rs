@@ -81,6 +81,10 @@ pub struct StandInState {
     /// What was wrong with the calls.
     pub breaches: Vec<String>,
     pub calls: Vec<String>,
+    /// Calls are answered only once this is over.
+    stalled: bool,
+    /// Calls that wait for that now.
+    pub waiting: usize,
     count: u64,
 }
 
@@ -99,6 +103,7 @@ impl StandIn {
         let take = move |method: Method, uri: Uri, headers: HeaderMap, body: Bytes| {
             let stand_in = stand_in.clone();
             async move {
+                stand_in.stalls().await;
                 let (status, body) = stand_in.answer(&method, &uri, &headers, &body);
                 (StatusCode::from_u16(status).unwrap(), body.to_string()).into_response()
             }
@@ -111,6 +116,22 @@ impl StandIn {
 
     pub fn fail(&self, method: &str, fault: Fault) {
         self.held().faults.entry(method.to_owned()).or_default().insert(0, fault);
+    }
+
+    /// From now on calls get no answer, until it is over.
+    pub fn stall(&self, stalled: bool) {
+        self.held().stalled = stalled;
+    }
+
+    async fn stalls(&self) {
+        if !self.held().stalled {
+            return;
+        }
+        self.held().waiting += 1;
+        while self.held().stalled {
+            sleep(Duration::from_millis(20)).await;
+        }
+        self.held().waiting -= 1;
     }
 
     pub fn make_guest(&self, user: &str) {
@@ -153,7 +174,7 @@ impl StandIn {
                 sleep(Duration::from_millis(20)).await;
             }
         };
-        if timeout(Duration::from_mins(1), waiting).await.is_err() {
+        if timeout(Duration::from_mins(2), waiting).await.is_err() {
             let held = self.held();
             panic!("{what} does not come: {:#?} {:#?} {:?}", held.messages, held.whispered, held.breaches);
         }
@@ -170,6 +191,16 @@ impl StandIn {
         let shows = |message: &SlackMessage| message.channel == CHANNELS[0] && message.shown().contains(text);
         self.wait_until(text, |held| held.messages.iter().any(shows)).await;
         self.held().messages.iter().find(|message| shows(message)).unwrap().clone()
+    }
+
+    /// The card with the buttons for an approval, once it is there.
+    pub async fn card_for(&self, approval: &str, action: &str) -> SlackMessage {
+        let is_it = |message: &SlackMessage| {
+            let value = message.button(action).unwrap_or_default();
+            message.channel == CHANNELS[0] && value.split_once('.').is_some_and(|(about, _)| about == approval)
+        };
+        self.wait_until(approval, |held| held.messages.iter().any(is_it)).await;
+        self.held().messages.iter().find(|message| is_it(message)).unwrap().clone()
     }
 
     pub async fn whisper(&self, number: usize) -> String {

@@ -1,0 +1,43 @@
+//! Workers that are connected and are passed over for a step, in words.
+
+use interlock_core::run::skipped_worker::{SkipReason, SkippedWorker};
+use interlock_core::text::visible::visible;
+use interlock_core::time::Timestamp;
+
+use crate::output::span;
+
+/// Why a worker is passed over for a step.
+pub fn words(worker: &SkippedWorker, now: Timestamp) -> String {
+    let SkippedWorker { worker: name, reason, why, check, run, since, until, .. } = worker;
+    let since = since.map_or_else(String::new, |at| format!(" since {}", span::instant(at)));
+    let check = check.map_or_else(String::new, |check| format!(": {check}"));
+    let why = why.as_deref().map_or_else(String::new, |why| format!(": {}", visible(why)));
+    let run = run.map_or_else(String::new, |run| format!(" ({run})"));
+    let until = until.map_or_else(String::new, |at| format!("; it ends {}", span::away(at, now)));
+    let reason = match reason {
+        SkipReason::Environment | SkipReason::Segment | SkipReason::Profile => "out of its bounds",
+        other => other.as_str(),
+    };
+    format!("`{}` is skipped: {reason}{since}{check}{why}{run}{until}.", visible(name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use interlock_core::state::FaultCheck;
+
+    fn skip(reason: SkipReason, why: &str) -> SkippedWorker {
+        let session = "ses_019a8c2e4b7a7f10a1b2c3d4e5f60001".parse().unwrap();
+        let worker = SkippedWorker::new(session, "box".into(), reason);
+        SkippedWorker { why: Some(why.into()), ..worker }
+    }
+
+    #[test]
+    fn a_skipped_worker_is_told_with_its_reason() {
+        let bound = words(&skip(SkipReason::Environment, "it is bound to `dev`"), Timestamp(0));
+        assert_eq!(bound, "`box` is skipped: out of its bounds: it is bound to `dev`.");
+        let errored = SkippedWorker { check: Some(FaultCheck::Canary), ..skip(SkipReason::Errored, "no seccomp") };
+        let errored = words(&SkippedWorker { until: Some(Timestamp(60_000)), ..errored }, Timestamp(0));
+        assert!(errored.starts_with("`box` is skipped: errored: canary: no seccomp; it ends in "), "{errored}");
+    }
+}

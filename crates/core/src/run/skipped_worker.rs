@@ -1,0 +1,60 @@
+//! Workers that are connected, could do a step by what they have, and are passed over all the same.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use crate::ids::{RunId, SessionId};
+use crate::state::{FaultCheck, UnknownName, names};
+use crate::time::Timestamp;
+
+names!(
+    /// Why a worker is passed over.
+    SkipReason, "reason to pass a worker over", {
+        /// A fault of its own: it is given no command and no run for a while.
+        Errored = "errored",
+        /// An operator keeps new work from it.
+        Maintenance = "maintenance",
+        /// It finishes what it has, and leaves.
+        Draining = "draining",
+        /// Its heartbeats have stopped.
+        Silent = "silent",
+        /// It is bound to other environments, by its certificate or by what it named when it registered.
+        Environment = "environment",
+        /// Its certificate does not name the network segment.
+        Segment = "segment",
+        /// Its certificate is for other sandbox profiles.
+        Profile = "profile",
+    }
+);
+
+/// A worker that is passed over.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct SkippedWorker {
+    pub session: SessionId,
+    /// The worker's own name.
+    pub worker: String,
+    pub reason: SkipReason,
+    /// What is known of it, for people to read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
+    /// The check that failed, and the run that showed it, of one that is `errored`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub check: Option<FaultCheck>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run: Option<RunId>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub since: Option<Timestamp>,
+    /// When it ends by itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<Timestamp>,
+}
+
+impl SkippedWorker {
+    /// With nothing more to say than why.
+    pub fn new(session: SessionId, worker: String, reason: SkipReason) -> Self {
+        Self { session, worker, reason, why: None, check: None, run: None, since: None, until: None }
+    }
+}

@@ -1,0 +1,72 @@
+//! Which bound of a worker's certificate keeps it from a step that it could do otherwise.
+
+use std::collections::BTreeSet;
+
+use super::Skills;
+use crate::plan::command::{commanded_profile, needed_segment};
+use crate::run::Run;
+use crate::run::skipped_worker::SkipReason;
+
+impl Skills {
+    /// The first bound that keeps the worker from the step which the run stands at, in words. Nothing where it may have the step, and
+    /// where it lacks what no certificate decides on: the task, a capability, the asking before effects.
+    pub fn kept_by_bound(&self, run: &Run) -> Option<(SkipReason, String)> {
+        if run.has_named_effects() && !self.names_effects {
+            return None;
+        }
+        let mut bound = None;
+        let environment = run.plan.environment();
+        if let Some(terms) = self.terms.as_ref().filter(|terms| !terms.allows_environment(environment)) {
+            let allowed = named("environment", &terms.environments);
+            let why = format!("it is bound to the {allowed}; the run is of `{environment}`");
+            bound = Some((SkipReason::Environment, why));
+        }
+        let Some(needs) = run.command_needs() else {
+            return bound.filter(|_| self.can_do(run.spec(run.position)));
+        };
+        let capabilities = self.capabilities.as_ref()?;
+        for need in &needs {
+            if let Some(segment) = needed_segment(need) {
+                bound = bound.or_else(|| self.outside(segment));
+            } else if !capabilities.contains(need) {
+                // What it lacks and may not have is told; what it merely lacks is no bound.
+                let kept = self.kept_by_profile(commanded_profile(need)?, capabilities)?;
+                bound = bound.or(Some(kept));
+            }
+        }
+        bound
+    }
+
+    fn outside(&self, segment: &str) -> Option<(SkipReason, String)> {
+        let why = match &self.terms {
+            Some(terms) if terms.segments.contains(segment) => return None,
+            Some(terms) if terms.segments.is_empty() => {
+                format!("its certificate names no network segment; the step is for `{segment}`")
+            }
+            Some(terms) => {
+                let allowed = named("network segment", &terms.segments);
+                format!("its certificate is for the {allowed}; the step is for `{segment}`")
+            }
+            None => {
+                format!("it has no certificate, and only that places a worker in the network segment `{segment}`")
+            }
+        };
+        Some((SkipReason::Segment, why))
+    }
+
+    /// Only a worker that runs commands at all is kept from them by the profile.
+    fn kept_by_profile(&self, profile: &str, capabilities: &BTreeSet<String>) -> Option<(SkipReason, String)> {
+        let terms = self.terms.as_ref().filter(|terms| !terms.allows_profile(profile))?;
+        capabilities.iter().any(|name| commanded_profile(name).is_some()).then(|| {
+            let allowed = named("profile", &terms.profiles);
+            let why = format!("its certificate is for the {allowed}; the run is of `{profile}`");
+            (SkipReason::Profile, why)
+        })
+    }
+}
+
+fn named(what: &str, names: &BTreeSet<String>) -> String {
+    let plural = if names.len() == 1 { "" } else { "s" };
+    let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
+    format!("{what}{plural} {}", names.join(", "))
+}

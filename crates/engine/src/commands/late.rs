@@ -1,0 +1,63 @@
+//! A result that a worker reports when its attempt is over, because another one has taken its place or the run has ended: it is
+//! refused, counted, and told in the audit log, since something may have been done that no step shows.
+
+use interlock_core::json::Json;
+use interlock_core::rejection::Rejection;
+use interlock_core::work::{AttemptRef, ReportedOutcome};
+use interlock_store::AddAuditNote;
+use serde_json::json;
+use tracing::{info, warn};
+
+use crate::audit::AuditEvent;
+use crate::dispatch::session::SessionInfo;
+use crate::parts::Workers;
+
+const LATE_REPORT: &str = "report.late";
+
+/// What a report says has become of the attempt; nothing where the step is only given back.
+pub(super) const fn result_of(outcome: &ReportedOutcome) -> Option<&'static str> {
+    match outcome {
+        ReportedOutcome::Completed { .. } => Some("completed"),
+        ReportedOutcome::Waiting { .. } => Some("waiting"),
+        ReportedOutcome::Retry { .. } => Some("retry"),
+        ReportedOutcome::Dead { .. } => Some("dead"),
+        ReportedOutcome::Released | ReportedOutcome::UnknownTask => None,
+    }
+}
+
+impl Workers {
+    /// The session had the attempt. Where the note cannot be written, the server's log and the count still tell of it.
+    pub(super) async fn late_report(
+        &self,
+        session: &SessionInfo,
+        at: AttemptRef,
+        result: &'static str,
+        why: &Rejection,
+    ) {
+        let is_first = self.0.0.counters.late_report(at);
+        let AttemptRef { tenant, run, position, attempt } = at;
+        info!(%run, position, attempt, result, worker = session.worker, %why, "a late report is refused");
+        if !is_first {
+            return;
+        }
+        let details = json!({
+            "position": position,
+            "attempt": attempt,
+            "result": result,
+            "refused": why.code(),
+            "worker": session.worker,
+            "session": session.id.to_string(),
+        });
+        let what = AuditEvent {
+            kind: LATE_REPORT,
+            initiator: "system",
+            actor: None,
+            subject: Some(run.to_string()),
+            details: Json::trusted(details.to_string()),
+        };
+        let Some(note) = self.0.note_of(tenant, what) else { return };
+        if let Err(error) = self.0.0.store.write(AddAuditNote(note)).await {
+            warn!(%run, %error, "a late report could not be noted in the audit log");
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! Workers that are connected and are given less, over HTTP: errored, and in maintenance.
+
+use serde_json::json;
+
+use crate::assignments::{answer, keeper, poll, start};
+use crate::harness::Api;
+
+#[tokio::test(start_paused = true)]
+async fn a_worker_at_fault_is_shown_with_its_reason_and_leaves_the_state_by_its_canaries() {
+    let api = Api::new().await;
+    let run = start(&api).await;
+    let session = keeper(&api, "box").await;
+    let polled = poll(&api, &session).await;
+    let refused = json!({ "status": "refused", "check": "workdir", "why": "the disk is full", "own_fault": true });
+    let path = format!("/agent/{session}/assignments");
+    assert_eq!(api.post(&path, answer(&polled["offers"][0], refused)).await.status, 204);
+    let worker = api.get(&format!("/workers/{session}")).await.ok();
+    assert_eq!((&worker["state"], &worker["fault"]["check"]), (&json!("errored"), &json!("workdir")), "{worker}");
+    assert_eq!((&worker["fault"]["run_id"], &worker["fault"]["why"]), (&json!(run), &json!("the disk is full")));
+
+    let other = api.post("/runs", json!({ "workflow": "shares" })).await.text("run_id");
+    let why = api.get(&format!("/runs/{other}/why")).await.ok();
+    assert_eq!((&why["because"][0]["cause"], &why["because"][0]["workers"]), (&json!("assigning"), &json!(0)), "{why}");
+    let skipped = &why["because"][1];
+    assert_eq!(skipped["cause"], "passed_over", "{why}");
+    let skipped = &skipped["workers"][0];
+    assert_eq!((&skipped["worker"], &skipped["reason"]), (&json!("box"), &json!("errored")));
+    assert_eq!((&skipped["check"], &skipped["run"]), (&json!("workdir"), &json!(run)));
+
+    let beat = api.post("/agent/heartbeat", json!({ "session": session, "held": [] })).await.ok();
+    assert_eq!(beat["prove"], true, "{beat}");
+    let passed = json!({ "session": session, "held": [], "canary": { "passed": true } });
+    assert_eq!(api.post("/agent/heartbeat", passed).await.ok().get("prove"), None);
+    let worker = api.get(&format!("/workers/{session}")).await.ok();
+    assert_eq!((&worker["state"], worker.get("fault")), (&json!("online"), None), "{worker}");
+    assert_eq!(poll(&api, &session).await["offers"][0]["run"], json!(other));
+    api.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_operator_keeps_new_work_from_a_worker_and_ends_that() {
+    let api = Api::new().await;
+    let session = keeper(&api, "box").await;
+    let path = format!("/workers/{session}/maintenance");
+    assert_eq!(api.post(&path, json!({ "reason": " " })).await.problem(), (400, "REQUEST_INVALID"));
+    let past = json!({ "reason": "a new disk", "until": api.engine.now().0 });
+    assert_eq!(api.post(&path, past).await.problem(), (400, "REQUEST_INVALID"));
+    let until = api.engine.now().0 + 7_200_000;
+    let kept = api.post(&path, json!({ "reason": "a new disk", "until": until })).await.ok();
+    assert_eq!(kept["state"], "maintenance", "{kept}");
+    assert_eq!(kept["maintenance"]["reason"], "a new disk");
+    assert_eq!(kept["maintenance"]["until"], json!(until));
+    assert!(kept["maintenance"]["by"].is_string(), "{kept}");
+
+    let run = start(&api).await;
+    assert_eq!(poll(&api, &session).await.get("offers"), None);
+    let why = api.get(&format!("/runs/{run}/why")).await.ok();
+    assert_eq!(why["because"][1]["workers"][0]["reason"], "maintenance", "{why}");
+    let beat = api.post("/agent/heartbeat", json!({ "session": session, "held": [] })).await.ok();
+    assert!(beat["notice"].as_str().is_some_and(|notice| notice.contains("maintenance")), "{beat}");
+    assert_eq!(beat.get("drain"), None, "it stays");
+
+    let ended = api.send("DELETE", &format!("/api/v1{path}"), json!({})).await.ok();
+    assert_eq!((&ended["state"], ended.get("maintenance")), (&json!("online"), None), "{ended}");
+    assert_eq!(poll(&api, &session).await["offers"][0]["run"], json!(run));
+    api.end().await;
+}

@@ -1,0 +1,172 @@
+//! The file in which a program says what it has cost: one JSON object a line, like the `cost` of a worker's report.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read as _};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+
+use interlock_core::cost::Cost;
+use interlock_core::text::json_words::json_error;
+use interlock_core::work::output::OutputStream;
+use tracing::warn;
+
+use crate::context::TaskContext;
+
+/// The variable that names the file to the program.
+pub(super) const VARIABLE: &str = "INTERLOCK_COST_FILE";
+/// How much of the file is read.
+const BYTES_MAX: usize = 64 * 1024;
+/// Names that are tried until one is free.
+const NAMES_TRIED: usize = 8;
+
+/// An empty file for one run of a program. It is read and removed when this is dropped, which is before the attempt is
+/// reported: what a program has paid counts however it ended.
+pub(super) struct CostFile<'a> {
+    path: PathBuf,
+    context: &'a TaskContext,
+}
+
+impl<'a> CostFile<'a> {
+    /// Nothing where the worker has no directory for temporary files: the program runs, and cannot say what it costs.
+    pub fn new(context: &'a TaskContext) -> Option<Self> {
+        let mut made = Err(io::Error::from(io::ErrorKind::AlreadyExists));
+        for _ in 0..NAMES_TRIED {
+            made = fresh();
+            if !matches!(&made, Err(error) if error.kind() == io::ErrorKind::AlreadyExists) {
+                break;
+            }
+        }
+        match made {
+            Ok(path) => Some(Self { path, context }),
+            Err(error) => {
+                warn!(%error, task = context.task(), "no temporary file can be made: the program cannot report a cost");
+                None
+            }
+        }
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+impl Drop for CostFile<'_> {
+    fn drop(&mut self) {
+        let written = read(&self.path);
+        // The program may have removed it.
+        let _ = fs::remove_file(&self.path);
+        let Reported { cost, wrong } = match written {
+            Ok(written) => reported(&written),
+            Err(error) => Reported::unreadable(format!("the file cannot be read: {error}")),
+        };
+        if let Some(wrong) = wrong {
+            let note = format!(
+                "interlock: {VARIABLE}: {wrong}. Write one object a line, such as {{\"micros\": 12500}}. What it cost \
+                 counts as not known.\n"
+            );
+            warn!(run = %self.context.run(), step = self.context.step(), "{}", note.trim_end());
+            self.context.output().push(OutputStream::Stderr, note.as_bytes());
+        }
+        if let Some(cost) = cost {
+            self.context.spend(cost);
+        }
+    }
+}
+
+/// A new file that only this user can read.
+fn fresh() -> io::Result<PathBuf> {
+    let path = std::env::temp_dir().join(format!("interlock-cost-{:016x}", fastrand::u64(..)));
+    OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path)?;
+    Ok(path)
+}
+
+/// What the program has written, up to one byte more than may be.
+fn read(path: &Path) -> io::Result<Vec<u8>> {
+    let is_file = match fs::symlink_metadata(path) {
+        Ok(found) => found.is_file(),
+        // It was removed: nothing is said.
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(error),
+    };
+    if !is_file {
+        return Err(io::Error::other("it is no file any more"));
+    }
+    let mut written = Vec::new();
+    File::open(path)?.take(BYTES_MAX as u64 + 1).read_to_end(&mut written)?;
+    Ok(written)
+}
+
+/// What a program has reported.
+#[derive(Debug, PartialEq)]
+struct Reported {
+    /// All lines together.
+    cost: Option<Cost>,
+    /// The first thing that is wrong.
+    wrong: Option<String>,
+}
+
+impl Reported {
+    /// Something was paid, and it is not known how much.
+    fn unreadable(wrong: String) -> Self {
+        Self { cost: Some(Cost { unpriced: true, ..Cost::default() }), wrong: Some(wrong) }
+    }
+}
+
+fn reported(written: &[u8]) -> Reported {
+    if written.len() > BYTES_MAX {
+        return Reported::unreadable(format!("the file has more than {BYTES_MAX} bytes"));
+    }
+    let mut sum: Option<Cost> = None;
+    let mut wrong = None;
+    for (number, line) in written.split(|byte| *byte == b'\n').enumerate() {
+        if line.trim_ascii().is_empty() {
+            continue;
+        }
+        let cost = cost_of(line).unwrap_or_else(|what| {
+            wrong.get_or_insert_with(|| format!("line {} is no cost: {what}", number + 1));
+            Cost { unpriced: true, ..Cost::default() }
+        });
+        sum = Some(match sum.take() {
+            Some(before) => before.plus(cost),
+            None => cost,
+        });
+    }
+    Reported { cost: sum, wrong }
+}
+
+fn cost_of(line: &[u8]) -> Result<Cost, String> {
+    let cost: Cost = serde_json::from_slice(line).map_err(|error| json_error(&error))?;
+    cost.check()?;
+    Ok(cost)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_add_up() {
+        let found = reported(b"{\"micros\": 5, \"unit\": \"USD\"}\n\n  {\"micros\": 7, \"output_tokens\": 3}\r\n");
+        let cost = found.cost.unwrap();
+        assert_eq!((cost.micros, cost.unit.as_deref(), cost.output_tokens), (12, Some("USD"), Some(3)));
+        assert_eq!((cost.unpriced, found.wrong), (false, None));
+        assert_eq!(reported(b"\n"), Reported { cost: None, wrong: None });
+    }
+
+    /// Nothing that was paid is forgotten because it was told badly.
+    #[test]
+    fn what_is_no_cost_counts_as_one_without_a_price() {
+        for (text, says) in [
+            ("{\"micros\": 5}\n5 dollars\n", "line 2 is no cost"),
+            ("{\"micros\": -5}\n", "line 1 is no cost"),
+            ("{\"micros\": 5, \"colour\": 1}\n", "colour"),
+            ("{\"micros\": 5, \"unit\": \"US D\"}\n", "the name of a unit"),
+        ] {
+            let found = reported(text.as_bytes());
+            assert!(found.cost.unwrap().unpriced, "{text}");
+            assert!(found.wrong.as_deref().unwrap().contains(says), "{:?}", found.wrong);
+        }
+        let found = reported(&vec![b' '; BYTES_MAX + 1]);
+        assert!(found.cost.unwrap().unpriced && found.wrong.unwrap().contains("bytes"));
+    }
+}
