@@ -154,7 +154,10 @@ fn what_goes_wrong_ends_with_its_code_and_a_hint() {
     assert!(nowhere.err.contains("`interlock up` starts one"), "{nowhere:?}");
 
     assert_eq!(up.run(&["run", "cancel", "latest"]).code, 2, "a reason is asked for");
-    let unasked = up.run(&["run", "skip", "run_00000000000070008000000000000000", "--reason", "x"]);
+    assert_eq!(up.run(&["run", "skip", "run_00000000000070008000000000000000", "--reason", "x"]).code, 66);
+    assert_eq!(up.run(&["workflow", "apply", ORDER]).code, 0);
+    assert_eq!(up.run(&["run", "start", "order", "-i", "order=mine", "-i", "cents=100"]).code, 0);
+    let unasked = up.run(&["run", "skip", "mine", "--reason", "x"]);
     assert_eq!(unasked.code, 2, "{unasked:?}");
     assert!(unasked.err.contains("--yes"), "{unasked:?}");
 }

@@ -29,7 +29,7 @@ pub(crate) struct InheritedFaults {
 
 impl Workers {
     /// What a worker that registers has been found at fault with, and whether an operator keeps work from it. It is known by its
-    /// certificate; without one by its name, where no session of that name lives.
+    /// certificate; without one by its name, for faults only where no session of that name lives.
     pub(crate) async fn inherited(
         &self,
         tenant: Option<TenantId>,
@@ -39,16 +39,20 @@ impl Workers {
     ) -> Result<InheritedFaults, EngineError> {
         let Some(tenant) = tenant else { return Ok(InheritedFaults::default()) };
         let known = self.0.0.store.sessions_of_worker(tenant, worker, identity, REGISTRATIONS_MAX).await?;
-        let last = known.into_iter().find(|row| row.identity == identity);
-        let Some(last) = last.filter(|row| identity.is_some() || row.is_over(now)) else {
+        let Some(last) = known.into_iter().find(|row| row.identity == identity) else {
             return Ok(InheritedFaults::default());
         };
+        // An operator means the worker by its name, however soon it is started again.
+        let maintenance = last.maintenance.clone().filter(|maintenance| maintenance.is_on(now));
+        if identity.is_none() && !last.is_over(now) {
+            return Ok(InheritedFaults { maintenance, ..InheritedFaults::default() });
+        }
         let pause = self.0.0.options.fault_pause;
         let fault = last.fault.or_else(|| last.lost.and_then(LostAssignments::fault));
         Ok(InheritedFaults {
             fault: fault.filter(|fault| fault.pauses_until(pause) > now),
             lost: last.lost,
-            maintenance: last.maintenance.filter(|maintenance| maintenance.is_on(now)),
+            maintenance,
         })
     }
 

@@ -61,9 +61,10 @@ pub struct Record {
     /// What policy said of the run's actions, each with the hash of the bundle that said it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub decisions: Vec<DecisionFacts>,
-    /// Steps that were handed out unasked and effects, each with the hash of the bundle that allowed it.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub leave: Vec<LeaveFacts>,
+    /// Steps that were handed out unasked and effects, each with the hash of the bundle that allowed it. None where the
+    /// release that made the bundle did not tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub leave: Option<Vec<LeaveFacts>>,
     pub approvals: Vec<ApprovalFacts>,
     pub receipts: Vec<ReceiptFacts>,
     /// What the run has cost, by provider and model.

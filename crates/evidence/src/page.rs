@@ -39,7 +39,7 @@ pub fn page(statement: &Statement, sha256: Hash) -> String {
     facts(&mut body, run, previous.map(|hash| hash.0));
     steps(&mut body, &record.steps);
     decisions(&mut body, &record.decisions);
-    leave(&mut body, &record.leave);
+    leave(&mut body, record.leave.as_deref().unwrap_or_default());
     approvals(&mut body, &record.approvals);
     receipts(&mut body, &record.receipts);
     costs(&mut body, &record.costs);

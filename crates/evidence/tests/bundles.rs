@@ -127,12 +127,12 @@ fn record() -> Record {
         },
         steps: vec![step(0, "gate", None), step(1, "notify", Some(output()))],
         decisions: Vec::new(),
-        leave: vec![LeaveFacts {
+        leave: Some(vec![LeaveFacts {
             position: 1,
             attempt: 1,
             receipt: Some(receipt().receipt),
             bundle: HashHex(Hash([4; 32])),
-        }],
+        }]),
         approvals: vec![approval()],
         receipts: vec![receipt()],
         costs: costs([json!({ "cost": cost() })].iter()),
@@ -273,8 +273,8 @@ fn another_key_or_a_changed_byte_breaks_the_integrity() {
 fn a_record_that_the_log_contradicts_is_not_intact() {
     type Change = fn(&mut Record);
     let changes: [(&str, Change); 23] = [
-        ("under which rules", |record| record.leave.clear()),
-        ("under which rules", |record| record.leave[0].bundle = HashHex(Hash([5; 32]))),
+        ("under which rules", |record| record.leave = Some(Vec::new())),
+        ("under which rules", |record| record.leave.as_mut().unwrap()[0].bundle = HashHex(Hash([5; 32]))),
         ("credentials", |record| record.credentials_used.clear()),
         ("credentials", |record| record.credentials_used[0].lease_id = None),
         ("has cost", |record| record.costs[0].micros = 1),

@@ -60,7 +60,7 @@ impl WorkerFacts {
             environments: terms.map_or_else(|| vec![ANY.to_owned()], |terms| names(&terms.environments)),
             segments: terms.map(|terms| names(&terms.segments)).unwrap_or_default(),
             profiles: proven.map(str::to_owned).collect(),
-            enrolled: terms.is_some(),
+            enrolled: skills.enrolled,
         }
     }
 }
@@ -227,5 +227,23 @@ impl RunFacts {
             spend_micros: run.notes.spent_micros,
             agreed: run.notes.agreed.iter().any(is_it),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use interlock_core::work::terms::WorkerTerms;
+
+    use super::*;
+
+    #[test]
+    fn a_worker_that_names_environments_is_not_enrolled_by_that() {
+        let named = WorkerTerms::narrowed(None, Some(["prod".to_owned()].into()));
+        let without = Skills::within(Skills::new(None, None), named.clone(), false);
+        assert_eq!(
+            (WorkerFacts::of(&without).enrolled, WorkerFacts::of(&without).environments),
+            (false, vec!["prod".into()])
+        );
+        assert!(WorkerFacts::of(&Skills::within(Skills::new(None, None), named, true)).enrolled);
     }
 }

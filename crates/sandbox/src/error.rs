@@ -17,6 +17,9 @@ pub enum SandboxError {
     /// There was no attestation: this host does not confine commands now.
     #[error("the command's confinement was not attested: {0}")]
     NotAttested(String),
+    /// Memory that is not written to disk is short. That is no fault of the confinement.
+    #[error("its secrets cannot be kept in locked memory: {0}")]
+    SecretsNotLocked(String),
     /// Something of the host's is missing or closed to the worker.
     #[error("the sandbox cannot be set up: {0}")]
     Setup(String),

@@ -129,7 +129,7 @@ impl Sandbox {
         };
         let prepared = PreparedCommand {
             values: Values::new(request.secret_values())
-                .map_err(|error| SandboxError::Setup(format!("the forms of its secrets cannot be kept: {error}")))?,
+                .map_err(|error| SandboxError::SecretsNotLocked(error.to_string()))?,
             group: Some(group),
             broker,
             renewed_by_caller: request.renewed_by_caller,

@@ -177,6 +177,7 @@ impl<T: Transport> Slots<T> {
         let given_back = matches!(outcome, ReportedOutcome::Released | ReportedOutcome::UnknownTask);
         let leaves = self.session.draining.is_cancelled() || self.session.gone.is_cancelled();
         let claim_next = !leaves && !given_back;
+        let paid = cost.is_some();
         let report = Report { at, epoch, outcome, claim_next, cost, credentials };
         reached(Failpoint::WorkerBeforeReport);
         let completed = self.session.complete(report).await;
@@ -196,7 +197,8 @@ impl<T: Transport> Slots<T> {
             epoch,
             outcome: ReportedOutcome::Dead { error },
             claim_next: false,
-            cost: None,
+            // What was paid was paid, though it was told badly.
+            cost: paid.then(|| Box::new(Cost { unpriced: true, ..Cost::default() })),
             credentials: Vec::new(),
         };
         if let Err(error) = self.session.complete(report).await {

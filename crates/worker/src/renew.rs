@@ -35,7 +35,9 @@ async fn heartbeats<T: Transport>(session: &Session<T>) {
         let keeps = session.workdirs.listed();
         let canary = session.take_canary();
         let held = session.listed();
-        let heartbeat = Heartbeat { session: session.id, held, draining, keeps, canary, round_trip_ms };
+        // Told once: the next server to hear this worker may not know of it.
+        let heartbeat =
+            Heartbeat { session: session.id, held, draining, keeps, canary, round_trip_ms: round_trip_ms.take() };
         match timed(session.renew_every, session.transport.heartbeat(heartbeat)).await {
             Ok(renewed) if renewed.known => {
                 session.outage.over();

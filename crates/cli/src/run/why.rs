@@ -18,7 +18,7 @@ use super::{RunArg, find, rights, show, skipped};
 use crate::client::{Client, ClientError, fill};
 use crate::output::paint::{Paint, run_tone};
 use crate::output::wrap::wrapped;
-use crate::output::{Printer, indented_lines, span};
+use crate::output::{Printer, as_argument, indented_lines, span};
 
 #[derive(Debug, Args)]
 pub struct WhyArgs {
@@ -399,7 +399,7 @@ fn advice(remedy: Remedy, explanation: &Explanation) -> (Option<String>, &'stati
 
 /// The command, without the program's name, that says what became of an effect in doubt.
 pub fn resolve_command(run: RunId, step: Option<&str>) -> String {
-    let step = step.map_or_else(String::new, |step| format!(" --step {}", visible(step)));
+    let step = step.map_or_else(String::new, |step| format!(" --step {}", as_argument(step)));
     format!("run resolve {run}{step} --outcome happened --reason WHY")
 }
 

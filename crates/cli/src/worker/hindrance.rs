@@ -11,7 +11,10 @@ pub fn words(worker: &WorkerView, now: Timestamp) -> Vec<String> {
     let fault = worker.fault.as_ref().map(|fault| {
         let run = fault.run_id.map_or_else(String::new, |run| format!(" ({run})"));
         let (since, why) = (span::away(fault.since, now), visible(&fault.why));
-        format!("errored {since}: {}: {why}{run}; it is given no commands until its sandbox holds again", fault.check)
+        format!(
+            "errored {since}: {}: {why}{run}; for a minute, or until it shows that it is well, it is given no commands",
+            fault.check
+        )
     });
     let maintenance = worker.maintenance.as_ref().map(|maintenance| {
         let by = maintenance.by.as_deref().map_or_else(String::new, |by| format!(" by {}", visible(by)));

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use interlock_core::ids::SessionId;
 use interlock_core::state::WorkerState;
+use interlock_core::text::visible::visible;
 use interlock_protocol::operations::{BeginMaintenance, WorkerDetail, WorkerView, path};
 use interlock_protocol::runs::Nothing;
 use reqwest::Method;
@@ -24,11 +25,12 @@ pub async fn drain(client: &Client, printer: Printer, session: SessionId, wait: 
         worker = detail.worker;
     }
     printer.show(&worker, |_| {
+        let name = visible(&worker.worker);
         if worker.state == WorkerState::Offline {
-            return format!("`{}` is out of service.\n", worker.worker);
+            return format!("`{name}` is out of service.\n");
         }
         let plural = if worker.running == 1 { "" } else { "s" };
-        format!("`{}` drains: it finishes {} step{plural}, and leaves.\n", worker.worker, worker.running)
+        format!("`{name}` drains: it finishes {} step{plural}, and leaves.\n", worker.running)
     })
 }
 
@@ -44,12 +46,12 @@ pub async fn begin_maintenance(
     let worker: WorkerView =
         client.post(fill(path::WORKER_MAINTENANCE, &[("session", &session)]), &begin).send().await?;
     printer.show(&worker, |_| {
-        let name = &worker.worker;
+        let name = visible(&worker.worker);
         match (worker.state, until) {
             (WorkerState::Offline, _) => format!("`{name}` is not connected; nothing was changed.\n"),
             (_, Some(until)) => format!("`{name}` is in maintenance; it ends {}.\n", span::away(until, span::now())),
             (_, None) => {
-                format!("`{name}` is in maintenance until `interlock worker maintenance {name} --end`.\n")
+                format!("`{name}` is in maintenance until `interlock worker maintenance {session} --end`.\n")
             }
         }
     })
@@ -58,7 +60,7 @@ pub async fn begin_maintenance(
 pub async fn end_maintenance(client: &Client, printer: Printer, session: SessionId) -> anyhow::Result<()> {
     let call = client.call(Method::DELETE, fill(path::WORKER_MAINTENANCE, &[("session", &session)]));
     let worker: WorkerView = call.send().await?;
-    printer.show(&worker, |_| format!("`{}` is in no maintenance; it is {}.\n", worker.worker, worker.state))
+    printer.show(&worker, |_| format!("`{}` is in no maintenance; it is {}.\n", visible(&worker.worker), worker.state))
 }
 
 pub async fn forget(client: &Client, printer: Printer, session: SessionId) -> anyhow::Result<()> {

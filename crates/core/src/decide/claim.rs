@@ -51,6 +51,10 @@ fn hand_out(draft: &mut Draft<'_>, session: SessionId, standing: Option<HashHex>
     step.attempt = if is_planted(Bug::AttemptNotRaised) { 1 } else { step.attempt + 1 };
     step.claimed_at = Some(now);
     let attempt = step.attempt;
+    // Whom the rules kept away from this attempt they may let have the next.
+    if draft.notes().refused_workers.is_some() {
+        draft.notes_mut().refused_workers = None;
+    }
     draft.emit(Event::StepStarted { step: position, attempt, session, task_type, bundle: standing });
     Ok(())
 }

@@ -88,7 +88,9 @@ pub(super) fn complete(draft: &mut Draft<'_>, completion: Completion) -> Result<
     if draft.control == Control::Canceling {
         return cancel::attempt_ended(draft);
     }
-    draft.claimer = claim_next;
+    // What is tried again is judged again, as by any worker that comes for it.
+    let is_judged_first = draft.position == position && draft.spec(position).is_governed();
+    draft.claimer = claim_next.filter(|_| !is_judged_first);
     Ok(())
 }
 

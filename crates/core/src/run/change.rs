@@ -1,6 +1,7 @@
 //! What `decide` answers: a [`ChangeSet`], the rows to write, all or none, guarded by the run's version. The store
 //! writes them and knows no rules; [`Run::apply`] brings the state in memory to where the rows are.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -157,7 +158,7 @@ pub struct Done {
 }
 
 /// The field of a context's metadata that has the name of a key.
-const KEY_NAME: &str = "key_name";
+pub const KEY_NAME: &str = "key_name";
 
 /// The name of the key that the metadata of a [`Context`] tell of.
 pub fn key_name(metadata: &Json) -> Option<String> {
@@ -167,6 +168,9 @@ pub fn key_name(metadata: &Json) -> Option<String> {
 
 /// A key, for people to read. No person's name has a blank in it, so that none can be taken for one.
 pub fn key_in_words(name: &str, owner: Option<&str>) -> String {
+    // A name with blanks in it could say that it is of somebody.
+    let is_word = name.chars().all(|c| c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | '/' | '@' | ':' | '+'));
+    let name = if is_word { Cow::Borrowed(name) } else { Cow::Owned(format!("{name:?}")) };
     match owner {
         Some(owner) => format!("key {name} of {owner}"),
         None => format!("key {name}"),

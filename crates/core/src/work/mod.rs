@@ -231,8 +231,10 @@ pub struct Skills {
     pub capabilities: Option<BTreeSet<String>>,
     /// It asks before each effect, so that a claim alone is no effect yet.
     pub names_effects: bool,
-    /// Within which bounds its certificate lets it work.
+    /// Within which bounds it works: those of its certificate, or the environments that it names itself.
     pub terms: Option<WorkerTerms>,
+    /// It has shown a certificate.
+    pub enrolled: bool,
 }
 
 impl Skills {
@@ -240,15 +242,15 @@ impl Skills {
         let set = |names: Vec<String>| names.into_iter().collect();
         let (tasks, capabilities) = (tasks.map(set), capabilities.map(set));
         let names_effects = capabilities.as_ref().is_some_and(|names: &BTreeSet<String>| names.contains(EFFECTS));
-        Arc::new(Self { tasks, capabilities, names_effects, terms: None })
+        Arc::new(Self { tasks, capabilities, names_effects, terms: None, enrolled: false })
     }
 
-    /// The same within the bounds of a certificate.
-    pub fn within(skills: Arc<Self>, terms: Option<WorkerTerms>) -> Arc<Self> {
-        match terms {
-            None => skills,
-            terms => Arc::new(Self { terms, ..Arc::unwrap_or_clone(skills) }),
+    /// The same within bounds. That it has some says nothing of a certificate: every worker can name environments.
+    pub fn within(skills: Arc<Self>, terms: Option<WorkerTerms>, enrolled: bool) -> Arc<Self> {
+        if terms.is_none() && !enrolled {
+            return skills;
         }
+        Arc::new(Self { terms, enrolled, ..Arc::unwrap_or_clone(skills) })
     }
 
     /// Whether it may act in this environment.

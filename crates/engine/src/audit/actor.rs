@@ -1,6 +1,6 @@
 //! Who is behind a change, and how the tenant's audit log gets to know of it: by a note in the commit of the change.
 
-use interlock_core::ids::TenantId;
+use interlock_core::ids::{KeyId, TenantId};
 use interlock_core::json::Json;
 use interlock_core::run::change::key_in_words;
 use interlock_store::{AttachedWrites, Done, FinishIdempotency, Write};
@@ -22,11 +22,13 @@ pub struct Actor {
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct ActingKey {
     name: String,
+    id: String,
     owned: bool,
 }
 
-/// The field of an entry's details that names the key.
+/// The fields of an entry's details that name the key: as people know it, and as no other key is called.
 const BY_KEY: &str = "by_key";
+const BY_KEY_ID: &str = "by_key_id";
 
 impl Actor {
     /// A person, or the client that a key belongs to.
@@ -47,8 +49,9 @@ impl Actor {
     /// The same by a key: the log names it as people know it. An owner stays the actor, so that all that was done in their
     /// name is found under it.
     #[must_use]
-    pub fn with_key(self, key: &str, owner: Option<&str>) -> Self {
-        Self { key: Some(ActingKey { name: key.to_owned(), owned: owner.is_some() }), ..self }
+    pub fn with_key(self, (name, id): (&str, KeyId), owner: Option<&str>) -> Self {
+        let key = ActingKey { name: name.to_owned(), id: id.to_string(), owned: owner.is_some() };
+        Self { key: Some(key), ..self }
     }
 
     /// What rows keep of the actor.
@@ -61,6 +64,7 @@ impl Actor {
         let mut details = details.clone();
         if let (Some(key), Some(fields)) = (&self.key, details.as_object_mut()) {
             fields.insert(BY_KEY.to_owned(), key.name.clone().into());
+            fields.insert(BY_KEY_ID.to_owned(), key.id.clone().into());
         }
         AuditEvent {
             kind,

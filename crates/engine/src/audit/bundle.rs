@@ -102,7 +102,7 @@ impl Audit {
             run: facts::run(&summary, store.plan_hash_of(run).await?),
             steps: store.steps(run).await?.iter().map(facts::step).collect(),
             decisions: store.decisions_of(run, DECISIONS_MAX).await?.iter().map(facts::decision).collect(),
-            leave: facts::leave(&rows),
+            leave: Some(facts::leave(&rows)),
             approvals: approvals.iter().map(facts::approval).collect(),
             receipts: facts::receipts(&receipts),
             costs: facts::costs(&rows),

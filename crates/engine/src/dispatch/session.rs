@@ -56,7 +56,7 @@ impl SessionInfo {
             worker: row.worker,
             tenant: row.tenant,
             queues: row.queues,
-            skills: Skills::within(Skills::new(row.tasks, row.capabilities), row.terms),
+            skills: Skills::within(Skills::new(row.tasks, row.capabilities), row.terms, row.identity.is_some()),
             identity: row.identity,
             slots: row.slots,
             draining: matches!(row.state, WorkerState::Draining | WorkerState::Offline).into(),

@@ -10,7 +10,7 @@ use interlock_core::ids::{JobId, RunId, ServerId, TenantId};
 use interlock_core::json::Json;
 use interlock_core::planted::{Bug, is_planted};
 use interlock_core::rejection::Rejection;
-use interlock_core::run::change::Context;
+use interlock_core::run::change::{Context, KEY_NAME};
 use interlock_core::state::{Initiator, RunState};
 use interlock_core::time::Millis;
 use interlock_store::{AdvanceBulkJob, BulkFailure, BulkJob, Changed, ClaimBulkJob};
@@ -142,11 +142,17 @@ async fn act(
 
 async fn perform(engine: &Engine, job: &BulkJob, target: Target) -> Result<(), EngineError> {
     let Target { tenant, run, position } = target;
+    // What a key without an owner has asked for was not asked for by a person.
+    let key = job.person.as_deref().filter(|_| job.maker.is_none()).and_then(|person| person.strip_prefix("key "));
     let by = Context {
-        person: job.person.clone(),
+        person: job.person.clone().filter(|_| key.is_none()),
         metadata: Some(mark(job.id)),
         makers: job.maker.iter().cloned().collect(),
         ..Context::by(Initiator::Operator)
+    };
+    let by = match key {
+        Some(key) => by.telling(KEY_NAME, key),
+        None => by,
     };
     match job.action {
         BulkAction::Cancel => {

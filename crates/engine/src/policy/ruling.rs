@@ -106,7 +106,8 @@ impl Engine {
         if worker.is_some() && known.ruling.basis.is_some() && is_denied(&known.ruling) {
             let run = unlapsed(run, self.now());
             let of_any_worker = Box::pin(self.ruling(&known.action, spec, &run, None)).await;
-            known.refuses_worker = !is_denied(&of_any_worker);
+            // Only what is known to be open to another worker is left for one.
+            known.refuses_worker = matches!(of_any_worker.decision, Decision::Allow | Decision::NeedsApproval { .. });
         }
         known
     }

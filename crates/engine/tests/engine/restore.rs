@@ -23,7 +23,8 @@ async fn a_restore_fences_parks_and_lets_people_decide() {
     let StoreUrl::Sqlite(path) = database.url.clone() else { unreachable!() };
     let backup = path.with_extension("backup");
 
-    let engine_before = engine(&database).await;
+    // The lease of its worker is in the backup.
+    let engine_before = engine_that_loses_workers(&database).await;
     let tenant = tenant(&engine_before, |_| {}).await;
     let mut act = StepSpec::task("act", "act");
     act.effect = Some(EffectClass::Keyed);

@@ -42,7 +42,14 @@ impl Values {
 
     /// An error where memory for them cannot be locked.
     pub fn new<'a>(secrets: impl IntoIterator<Item = &'a SecretValue>) -> io::Result<Arc<Self>> {
-        let spelled: Vec<Needle> = secrets.into_iter().flat_map(|secret| needles(secret.bytes())).collect();
+        // A value that comes twice is looked for once.
+        let mut known: Vec<&SecretValue> = Vec::new();
+        for secret in secrets {
+            if !known.iter().any(|earlier| earlier.bytes() == secret.bytes()) {
+                known.push(secret);
+            }
+        }
+        let spelled: Vec<Needle> = known.into_iter().flat_map(|secret| needles(secret.bytes())).collect();
         let distinct: BTreeSet<&Vec<Spelling>> = spelled.iter().flat_map(|needle| &needle.units).collect();
         let units: Vec<Vec<Spelling>> = distinct.into_iter().cloned().collect();
         let count: usize = spelled.iter().map(|needle| needle.units.len()).sum();
@@ -153,7 +160,7 @@ impl ValueScan {
         self.held.extend(bytes);
         let mut at = 0;
         while at < self.held.len() {
-            let mut text = &self.held[at..];
+            let text = &self.held[at..];
             let seen = match self.values.at_start(text) {
                 ValueMatch::MaybeLonger if !ended => break,
                 // No more text comes: the longest value within what there is.
@@ -165,7 +172,7 @@ impl ValueScan {
                 at += len;
             } else {
                 let skip = text.iter().skip(1).position(|byte| !self.values.by_first[usize::from(*byte)].is_empty());
-                text = &text[..skip.map_or(text.len(), |skip| skip + 1)];
+                let text = &text[..skip.map_or(text.len(), |skip| skip + 1)];
                 out.extend(text);
                 at += text.len();
             }

@@ -84,9 +84,9 @@ impl Caller {
     /// The same for the audit log, which names a key as people know it.
     pub fn actor(&self) -> Actor {
         let actor = Actor::user(self.name());
-        match self.key_name() {
-            Some(key) => actor.with_key(key, self.responsible()),
-            None => actor,
+        match &self.via {
+            Via::Key { id, name, .. } => actor.with_key((name, *id), self.responsible()),
+            _ => actor,
         }
     }
 

@@ -122,12 +122,13 @@ impl<'a> Scene<'a> {
             let steps = self.api.get(&format!("/runs/{run}/steps")).await.ok();
             let steps: Vec<_> = steps["steps"].as_array().unwrap().iter().map(|step| step["state"].clone()).collect();
             let asked = self.api.get(&format!("/approvals?run={run}")).await.ok();
-            let asked: Vec<_> = asked["approvals"]
+            let mut asked: Vec<_> = asked["approvals"]
                 .as_array()
                 .unwrap()
                 .iter()
                 .map(|row| json!([row["purpose"], row["state"], row["votes"].as_array().unwrap().len()]))
                 .collect();
+            asked.sort_by_key(Value::to_string);
             told.push(json!([seen["state"], seen["reason"], steps, asked]));
             next = seen["continued_by"].as_str().map(str::to_owned);
         }

@@ -82,7 +82,10 @@ async fn a_dead_worker_is_named_within_seconds() {
     assert_eq!(why["next"], json!(["start_worker", "cancel"]), "nobody else would take it");
     let status = api.get("/status").await.ok();
     assert_eq!(kinds(&status), ["worker_silent"], "{status}");
-    assert!(status["problems"][0]["text"].as_str().unwrap().contains("worker `test` has 1 steps"), "{status}");
+    assert!(
+        status["problems"][0]["text"].as_str().unwrap().contains("worker `test` has 1 step and is silent"),
+        "{status}"
+    );
     api.end().await;
 }
 

@@ -459,7 +459,7 @@ async fn what_people_have_agreed_to_is_judged_once_more_when_it_is_taken() {
     assert_eq!(api.get(&format!("/runs/{run}")).await.ok()["state"], "pending", "a worker has to come");
     put_in_force(&api, BY_NAME).await;
     let session = api.register().await;
-    let polled = api.post("/agent/poll", json!({ "session": session, "max": 1, "wait_ms": 0 })).await.ok();
+    let polled = api.post("/agent/poll", json!({ "session": session, "max": 1, "wait_ms": 100 })).await.ok();
     assert_eq!(polled["assignments"], json!([]), "{polled}");
     let ended = api.get(&format!("/runs/{run}")).await.ok();
     assert_eq!((&ended["state"], &ended["reason"]), (&json!("failed"), &json!("policy_denied")), "{ended}");

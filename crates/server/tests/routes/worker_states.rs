@@ -42,9 +42,9 @@ async fn an_operator_keeps_new_work_from_a_worker_and_ends_that() {
     let api = Api::new().await;
     let session = keeper(&api, "box").await;
     let path = format!("/workers/{session}/maintenance");
-    assert_eq!(api.post(&path, json!({ "reason": " " })).await.problem(), (400, "REQUEST_INVALID"));
+    assert_eq!(api.post(&path, json!({ "reason": " " })).await.problem(), (422, "INPUT_INVALID"));
     let past = json!({ "reason": "a new disk", "until": api.engine.now().0 });
-    assert_eq!(api.post(&path, past).await.problem(), (400, "REQUEST_INVALID"));
+    assert_eq!(api.post(&path, past).await.problem(), (422, "INPUT_INVALID"));
     let until = api.engine.now().0 + 7_200_000;
     let kept = api.post(&path, json!({ "reason": "a new disk", "until": until })).await.ok();
     assert_eq!(kept["state"], "maintenance", "{kept}");

@@ -22,6 +22,7 @@ use interlock_core::json::Json;
 use interlock_core::plan::retry::ErrorClass;
 use interlock_core::plan::{BoundCommand, WORKDIR, command_capability, control_capability};
 use interlock_core::state::EffectClass;
+use interlock_core::text::visible::visible;
 use interlock_core::work::CommandTerms;
 use interlock_core::work::fault::{CanaryReport, SANDBOX_NOT_ATTESTED, SANDBOX_NOT_SET_UP, SANDBOX_REFUSED};
 use interlock_core::work::output::OutputStream;
@@ -45,6 +46,9 @@ use crate::task::{Flow, Task};
 use crate::workdirs::RunFolder;
 
 /// How much of each stream is kept with the step: its end.
+const CREDENTIAL_NOT_LOCKED: &str = "CREDENTIAL_NOT_LOCKED";
+/// How much of what a canary found is told to the server.
+const EVIDENCE_CHARS_MAX: usize = 500;
 const TAIL_BYTES: usize = 64 << 10;
 /// How much of standard error becomes the message of an error.
 const MESSAGE_CHARS: usize = 2_000;
@@ -103,6 +107,7 @@ impl Commands {
         let proofs = self.sandbox.prove_again().await;
         let missing = self.profiles().find_map(|profile| {
             let (control, evidence) = proofs.first_missing(profile.spec().required)?;
+            let evidence: String = visible(&evidence).chars().take(EVIDENCE_CHARS_MAX).collect();
             Some(format!("{profile}: the control `{control}` does not hold any more ({evidence})"))
         });
         CanaryReport { passed: missing.is_none(), why: missing }
@@ -216,7 +221,7 @@ impl CommandTask {
                 }
             })?;
             let value = SecretValue::new(value.reveal())
-                .map_err(|error| TaskError::retryable("CREDENTIAL_NOT_LOCKED", error.to_string()))?;
+                .map_err(|error| TaskError::retryable(CREDENTIAL_NOT_LOCKED, error.to_string()))?;
             if let Some(shared) = &shared {
                 shared.remember(&value);
             }
@@ -350,6 +355,7 @@ fn not_started(error: SandboxError) -> EffectFailure {
         SandboxError::Invalid(_) => TaskError::new(ErrorClass::Invalid, "COMMAND_INVALID", what),
         SandboxError::Refused { .. } => TaskError::retryable(SANDBOX_REFUSED, what),
         SandboxError::NotAttested(_) => TaskError::retryable(SANDBOX_NOT_ATTESTED, what),
+        SandboxError::SecretsNotLocked(_) => TaskError::retryable(CREDENTIAL_NOT_LOCKED, what),
         SandboxError::Setup(_) => TaskError::retryable(SANDBOX_NOT_SET_UP, what),
         SandboxError::NotStarted(_) => TaskError::retryable("COMMAND_NOT_STARTED", what),
     })

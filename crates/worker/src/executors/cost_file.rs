@@ -1,13 +1,16 @@
 //! The file in which a program says what it has cost: one JSON object a line, like the `cost` of a worker's report.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, OpenOptions};
 use std::io::{self, Read as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
 use interlock_core::cost::Cost;
 use interlock_core::text::json_words::json_error;
+use interlock_core::text::visible::visible;
 use interlock_core::work::output::OutputStream;
+use interlock_sandbox::redact::{Redactor, Values};
+use rustix::fs::OFlags;
 use tracing::warn;
 
 use crate::context::TaskContext;
@@ -16,6 +19,8 @@ use crate::context::TaskContext;
 pub(super) const VARIABLE: &str = "INTERLOCK_COST_FILE";
 /// How much of the file is read.
 const BYTES_MAX: usize = 64 * 1024;
+/// How much is said of what is wrong with it.
+const NOTE_CHARS_MAX: usize = 300;
 /// Names that are tried until one is free.
 const NAMES_TRIED: usize = 8;
 
@@ -60,10 +65,13 @@ impl Drop for CostFile<'_> {
             Err(error) => Reported::unreadable(format!("the file cannot be read: {error}")),
         };
         if let Some(wrong) = wrong {
+            let wrong: String = visible(&wrong).chars().take(NOTE_CHARS_MAX).collect();
             let note = format!(
                 "interlock: {VARIABLE}: {wrong}. Write one object a line, such as {{\"micros\": 12500}}. What it cost \
                  counts as not known.\n"
             );
+            // It quotes what the program has written.
+            let note = redacted(&note);
             warn!(run = %self.context.run(), step = self.context.step(), "{}", note.trim_end());
             self.context.output().push(OutputStream::Stderr, note.as_bytes());
         }
@@ -71,6 +79,15 @@ impl Drop for CostFile<'_> {
             self.context.spend(cost);
         }
     }
+}
+
+/// Without what looks like a secret, as the program's own output is shown.
+fn redacted(note: &str) -> String {
+    let mut redactor = Redactor::new(Values::none());
+    let mut shown = Vec::new();
+    redactor.push(note.as_bytes(), &mut shown);
+    redactor.finish(&mut shown);
+    String::from_utf8_lossy(&shown).into_owned()
 }
 
 /// A new file that only this user can read.
@@ -82,17 +99,19 @@ fn fresh() -> io::Result<PathBuf> {
 
 /// What the program has written, up to one byte more than may be.
 fn read(path: &Path) -> io::Result<Vec<u8>> {
-    let is_file = match fs::symlink_metadata(path) {
-        Ok(found) => found.is_file(),
+    // Neither a link nor a pipe in its place is followed or waited for.
+    let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
+    let file = match OpenOptions::new().read(true).custom_flags(flags).open(path) {
+        Ok(file) => file,
         // It was removed: nothing is said.
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         Err(error) => return Err(error),
     };
-    if !is_file {
+    if !file.metadata()?.is_file() {
         return Err(io::Error::other("it is no file any more"));
     }
     let mut written = Vec::new();
-    File::open(path)?.take(BYTES_MAX as u64 + 1).read_to_end(&mut written)?;
+    file.take(BYTES_MAX as u64 + 1).read_to_end(&mut written)?;
     Ok(written)
 }
 
@@ -130,6 +149,9 @@ fn reported(written: &[u8]) -> Reported {
             Some(before) => before.plus(cost),
             None => cost,
         });
+    }
+    if let Some(what) = sum.as_ref().and_then(|sum| sum.check().err()) {
+        return Reported::unreadable(format!("all lines together: {what}"));
     }
     Reported { cost: sum, wrong }
 }

@@ -307,7 +307,7 @@ fn the_bound_of_a_certificate_that_keeps_a_worker_away_is_named() {
     let case = Case::of(under_profile(vec![step]));
     let kept = |capabilities: &[&str], terms: Option<WorkerTerms>| {
         let names = capabilities.iter().map(|name| (*name).to_owned()).collect();
-        Skills::within(Skills::new(None, Some(names)), terms).kept_by_bound(&case.run)
+        Skills::within(Skills::new(None, Some(names)), terms, true).kept_by_bound(&case.run)
     };
     let able = ["command:dev-flex", "workdir"];
     assert_eq!(kept(&able, Some(bound(&["dev"], &["vpc-a"], &["*"]))), None, "it may have the run");

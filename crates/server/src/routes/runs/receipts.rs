@@ -14,7 +14,7 @@ use crate::request::NamedRun;
 use crate::state::AppState;
 
 /// Events of one run that are read at most; the newest.
-const EVENTS_MAX: u64 = 20_000;
+const EVENTS_MAX: u64 = 5_000;
 
 /// The run's effects: what was asked of other systems, and what they answered
 #[utoipa::path(
@@ -31,12 +31,17 @@ pub async fn receipts(
     let store = state.for_tenant(tenant);
     let rows = store.receipts(run).await?;
     let overview = store.run_overview(run).await?.ok_or_else(|| ApiError::unknown_run(run))?;
-    let bundles = if rows.is_empty() { BTreeMap::new() } else { bundles(&store, run, overview.version).await? };
+    let bundles =
+        if rows.is_empty() { BTreeMap::new() } else { bundles(&store, run, (overview.version, rows.len())).await? };
     Ok(Json(ReceiptList { receipts: rows.into_iter().map(|row| row.receipt).collect(), bundles }))
 }
 
 /// Which bundle allowed each effect, read off the run's events: what policy allows in every run has no decision of its own.
-async fn bundles(store: &TenantStore, run: RunId, version: u64) -> Result<BTreeMap<String, String>, ApiError> {
+async fn bundles(
+    store: &TenantStore,
+    run: RunId,
+    (version, wanted): (u64, usize),
+) -> Result<BTreeMap<String, String>, ApiError> {
     let mut found = BTreeMap::new();
     let mut since = version.saturating_sub(EVENTS_MAX);
     loop {
@@ -47,6 +52,9 @@ async fn bundles(store: &TenantStore, run: RunId, version: u64) -> Result<BTreeM
             if let Ok(Event::ReceiptRecorded { receipt, bundle: Some(bundle), .. }) = record.event.decode() {
                 found.insert(receipt.to_string(), bundle.0.to_string());
             }
+        }
+        if found.len() >= wanted {
+            return Ok(found);
         }
     }
 }

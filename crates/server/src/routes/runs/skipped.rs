@@ -28,7 +28,8 @@ pub fn skipped(run: &Run, sessions: &[&SessionRow], at: LookedAt) -> Vec<Skipped
 
 /// What a worker can do, as it registered.
 pub fn skills_of(row: &SessionRow) -> Arc<Skills> {
-    Skills::within(Skills::new(row.tasks.clone(), row.capabilities.clone()), row.terms.clone())
+    let skills = Skills::new(row.tasks.clone(), row.capabilities.clone());
+    Skills::within(skills, row.terms.clone(), row.identity.is_some())
 }
 
 /// Whether the session's state lets it have the step which the run stands at.

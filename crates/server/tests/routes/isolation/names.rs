@@ -106,6 +106,7 @@ const OWN_WORDS: &[&str] = &[
     // Whom a worker has paid.
     "model",
     "provider",
+    "unit",
     // What a worker was given: ids of other systems.
     "credential_id",
     "vault_request_id",
@@ -130,6 +131,7 @@ const OWN_WORDS: &[&str] = &[
     "code",
     "template",
     "worker",
+    "labels",
     "build_id",
     "type",
     "signal",

@@ -49,8 +49,8 @@ async fn what_does_not_fit_gets_no_buttons() {
     at.end().await;
 
     let at = Slacked::new().await;
-    let long: Vec<String> = (0..60).map(|number| format!("group-{number}-{}", "y".repeat(220))).collect();
-    let gate = json!([{ "key": "gate", "kind": "approval", "message": "x".repeat(2_000), "approvers": long }]);
+    let long: Vec<String> = (0..64).map(|number| format!("group-{number}-{}", "y".repeat(118))).collect();
+    let gate = json!([{ "key": "gate", "kind": "approval", "message": "x".repeat(4_000), "approvers": long }]);
     let started = at.api.post("/runs", json!({ "plan": plan(gate) })).await;
     assert!(started.status.is_success(), "{}", started.body);
     let card = at.slack.card().await;
