@@ -79,7 +79,7 @@ export function runTests(get) {
       socket.connectToServer();
       if (opened.length === 1) page.lose = () => socket.close({ code: 1012 });
     });
-    await harness.begin('wait-for-parcel', { parcel: 'p-2' });
+    await harness.begin('wait-for-parcel', { parcel: 'p-22' });
     await page.goto('/login?next=/runs%3Fworkflow%3Dwait-for-parcel');
     await page.fill('#name', 'vera');
     await page.fill('#password', 'correct horse battery');

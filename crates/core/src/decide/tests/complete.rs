@@ -9,7 +9,7 @@ use crate::plan::retry::{Backoff, ErrorClass, RetryPolicy, StepError};
 use crate::plan::{OnFailure, Plan};
 use crate::rejection::Rejection;
 use crate::run::change::{ClaimChange, SideWrite};
-use crate::state::{Detail, Reason, RunState, StepState};
+use crate::state::{Detail, EffectClass, Reason, RunState, StepState};
 use crate::time::{Millis, Timestamp};
 
 #[test]
@@ -247,14 +247,21 @@ fn a_paused_run_whose_last_step_completes_has_succeeded() {
     assert_eq!(case.state(), RunState::Succeeded);
 }
 
+/// What changes something is judged again before it is tried again, as by any worker that comes for it.
 #[test]
-fn a_retry_that_is_due_at_once_can_be_claimed_in_the_same_change() {
-    let mut case = Case::of(tasks(1));
-    case.claim();
-    let outcome = Outcome::Retry { error: error(ErrorClass::Unavailable), backoff: Some(Millis::ZERO) };
-    case.tell(Command::Complete(Completion { claim_next: Some(super::case::claimer(1)), ..case.completion(outcome) }));
-    assert_eq!((case.step(0).state(), case.step(0).attempt), (StepState::Running, 2));
-    assert_eq!(case.change.claim, ClaimChange::None);
+fn a_retry_that_is_due_at_once_can_be_claimed_in_the_same_change_where_it_only_reads() {
+    for (effect, expected) in
+        [(EffectClass::Read, (StepState::Running, 2)), (EffectClass::Keyed, (StepState::Ready, 1))]
+    {
+        let mut step = task("a");
+        step.effect = Some(effect);
+        let mut case = Case::of(plan(vec![step]));
+        case.claim();
+        let outcome = Outcome::Retry { error: error(ErrorClass::Unavailable), backoff: Some(Millis::ZERO) };
+        let completion = case.completion(outcome);
+        case.tell(Command::Complete(Completion { claim_next: Some(super::case::claimer(1)), ..completion }));
+        assert_eq!((case.step(0).state(), case.step(0).attempt), expected, "{effect:?}");
+    }
 }
 
 /// What attempts cost adds up, whatever becomes of them; once it is too much, nothing more is begun that changes something.
