@@ -4,7 +4,8 @@
     scripts/deploy-check.py PROMTOOL INTERLOCK
 
 Alerts are checked and tested by promtool, the dashboards' queries are checked by it as rules, every metric that either names is
-one that a server has and every metric of a server is named by one of them, every alert leads to a section of the runbooks, and every
+one that a server has and every metric of a server is named by one of them, the subjects that operators look for have rows of their own
+with panels, every bound of a histogram that is asked for is one of a server's, every alert leads to a section of the runbooks, and every
 variable and every command with its flags in the compose file, the manifest, the units and the images is one that the binary knows.
 """
 
@@ -18,6 +19,8 @@ from pathlib import Path
 
 DEPLOY = Path(__file__).resolve().parent.parent / "deploy"
 VARIABLES = {"$job": "interlock", "$instance": ".*", "$__rate_interval": "5m"}
+# What the dashboards have a row for, with panels that ask for something.
+SUBJECTS = {"Assignments", "Run states", "Approval latency", "Command SLOs"}
 # Variables of the compose file itself, which no command of ours reads.
 OF_COMPOSE = {"INTERLOCK_IMAGE", "INTERLOCK_WORKER_IMAGE"}
 
@@ -56,6 +59,18 @@ def expressions(dashboard: dict) -> list[str]:
     for variable, value in VARIABLES.items():
         found = [expression.replace(variable, value) for expression in found]
     return found
+
+
+def rows(dashboard: dict) -> dict[str, int]:
+    """The rows of a dashboard, and how many queries stand under each."""
+    counts, title = {}, None
+    for panel in dashboard["panels"]:
+        if panel["type"] == "row":
+            title = panel["title"]
+            counts[title] = 0
+        elif title is not None:
+            counts[title] += len(panel.get("targets", []))
+    return counts
 
 
 def known_metrics(text: str) -> set[str]:
@@ -98,8 +113,19 @@ def main() -> None:
         sys.exit(f"no section of a runbook for {', '.join(lost)}")
 
     used = set(re.findall(r"\binterlock_[a-z_]+", alerts.read_text()))
+    shown = set()
+    bounds = set(re.findall(r'le="([^"]+)"', metrics))
+    if strange := set(re.findall(r'le="([^"]+)"', alerts.read_text())) - bounds:
+        sys.exit(f"{alerts}: no histogram has the bounds {', '.join(sorted(strange))}")
     for path in sorted((DEPLOY / "grafana").glob("*.json")):
-        queries = expressions(json.loads(path.read_text()))
+        dashboard = json.loads(path.read_text())
+        shown |= {title for title, count in rows(dashboard).items() if count}
+        ids = [panel["id"] for panel in dashboard["panels"]]
+        if len(ids) != len(set(ids)):
+            sys.exit(f"{path}: two panels have the same id")
+        queries = expressions(dashboard)
+        if strange := {bound for query in queries for bound in re.findall(r'le="([^"]+)"', query)} - bounds:
+            sys.exit(f"{path}: no histogram has the bounds {', '.join(sorted(strange))}")
         used |= {name for query in queries for name in re.findall(r"\binterlock_[a-z_]+", query)}
         rules = [{"record": f"panel:{number}", "expr": query} for number, query in enumerate(queries)]
         with tempfile.NamedTemporaryFile("w", suffix=".yaml") as file:
@@ -107,6 +133,8 @@ def main() -> None:
             json.dump({"groups": [{"name": path.stem, "rules": rules}]}, file)
             file.flush()
             promtool(program, "check", "rules", file.name)
+    if missing := sorted(SUBJECTS - shown):
+        sys.exit(f"no dashboard has a row with panels for {', '.join(missing)}")
     known = known_metrics(metrics)
     if absent := sorted(used - known):
         sys.exit(f"no server has these metrics: {', '.join(absent)}; it has {', '.join(sorted(known))}")

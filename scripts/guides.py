@@ -7,7 +7,7 @@ Every ```console block of docs/guide and README.md is run, top to bottom, each p
 command are what it prints, with `…` for anything and any number for a number. What stands above a block tells otherwise:
 
     <!-- file: NAME -->        the block below is written to this file first
-    <!-- not run: REASON -->   the block below is not run
+    <!-- not run: REASON -->   the block below is not run; that the binary knows its commands and their flags is checked
     <!-- on: PostgreSQL -->     the block below is run where there is one: `scripts/with-postgres scripts/guides.py …`
     <!-- setup: COMMAND -->    run first, for what the page takes for granted and readers have
 
@@ -123,6 +123,27 @@ def matches(printed, said):
         if found is None:
             return line
         at = found + 1
+    return None
+
+
+def refusal(program, command):
+    """What the binary has against a command that is not run: it reads all that stands before `--help`, and then does nothing."""
+    code = re.sub(r" {2,}# .*$", "", command.replace("\\\n", " "), flags=re.MULTILINE)
+    code = re.sub(r"\b([a-z]{3}_)…", r"\g<1>" + 32 * "0", code)
+    # `2>FILE`: the number is no word of the command.
+    for part in re.split(r"&&|(?<=\s)\d>|[|;&<>\n]", code):
+        try:
+            words = shlex.split(part)
+        except ValueError:
+            # A part of a text in quotes.
+            continue
+        while words and (words[0] == "sudo" or re.match(r"[A-Z_]+=", words[0])):
+            words.pop(0)
+        if words and Path(words[0]).name == "interlock":
+            asks = words[1:] if words[1:2] == ["help"] else [*words[1:], "--help"]
+            done = subprocess.run([program, *asks], capture_output=True, text=True, env={})
+            if done.returncode != 0:
+                return done.stderr
     return None
 
 
@@ -271,6 +292,10 @@ def read(page, program):
                     continue
                 elif block.ask == "not run" or (block.ask == "on" and not POSTGRES):
                     left += 1
+                    for line, command, _ in commands(block):
+                        said = refusal(program, command)
+                        if said is not None:
+                            raise Failed(f"line {line}: `{command}` is not known:\n{said}")
                 else:
                     for line, command, printed in commands(block):
                         reader.run(line, command, printed)

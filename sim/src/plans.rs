@@ -229,7 +229,11 @@ fn task(dice: &Dice, key: String) -> StepSpec {
             1 => vec![RollbackCondition::Manual],
             _ => RollbackCondition::ALL.to_vec(),
         };
-        spec.rollback = Some(RollbackSpec { by: Undo::Handler(undoing.name("undo")), with: Some(undo), conditions });
+        spec.rollback = Some(RollbackSpec {
+            with: Some(undo),
+            conditions,
+            ..RollbackSpec::by(Undo::Handler(undoing.name("undo")))
+        });
     }
     spec
 }

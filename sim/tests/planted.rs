@@ -16,6 +16,9 @@ fn is_caught(bug: Bug, part: Option<Part>, known: u64) {
     let caught = seeds.find_map(|seed| run_seed(seed, false).err());
     plant(None);
     let Some(failed) = caught else { panic!("{bug:?} went unnoticed through {SEEDS_MAX} seeds") };
+    if failed.seed != known {
+        println!("{bug:?}: seed {known} notices it no more. Write `by {}`, or every run searches for it.", failed.seed);
+    }
     println!("{bug:?}: caught by seed {}, which says: {}", failed.seed, failed.what);
 }
 
@@ -56,8 +59,8 @@ caught! {
     no_fence = NoFence by 22,
     attempt_not_raised = AttemptNotRaised,
     intent_not_committed = IntentNotCommitted,
-    blind_retry = BlindRetry,
-    key_per_attempt = KeyPerAttempt by 1,
+    blind_retry = BlindRetry by 38,
+    key_per_attempt = KeyPerAttempt by 7,
     budget_not_charged = BudgetNotCharged by 6,
     iteration_not_raised = IterationNotRaised by 1,
     failed_is_good = FailedIsGood by 7,
@@ -71,7 +74,7 @@ caught! {
     signal_not_matched = SignalNotMatched,
     cap_not_checked = CapNotChecked by 1,
     workflow_cap_not_checked = WorkflowCapNotChecked by 5,
-    queue_overtaken = QueueOvertaken by 57,
+    queue_overtaken = QueueOvertaken by 125,
     start_signal_lost = StartSignalLost by 37,
     duplicate_start = DuplicateStart,
     committed_twice = CommittedTwice by 2,
@@ -82,7 +85,7 @@ caught! {
     feed_past_uncommitted = FeedPastUncommitted by 2,
     epoch_not_raised = EpochNotRaised by 1,
     late_outcome_refused = LateOutcomeRefused by 7,
-    scan_spins = ScanSpins by 1,
+    scan_spins = ScanSpins by 8,
     restore_not_finished = RestoreNotFinished by 50,
     feed_stops_behind_swept = FeedStopsBehindSwept by 14,
     payload_forgotten = PayloadForgotten by 5,
@@ -97,7 +100,7 @@ caught! {
     slot_started_twice = SlotStartedTwice in Schedules by 10,
     overlap_not_held = OverlapNotHeld in Schedules by 10,
     slots_not_made_up = SlotsNotMadeUp in Schedules by 10,
-    resume_forgets_queue = ResumeForgetsQueue in Schedules by 57,
+    resume_forgets_queue = ResumeForgetsQueue in Schedules by 158,
     held_runs_read_again = HeldRunsReadAgain in Rush by 51,
     delivery_not_remembered = DeliveryNotRemembered in Inbound by 1,
     delivery_not_taken_over = DeliveryNotTakenOver in Inbound by 144,
@@ -107,5 +110,5 @@ caught! {
     refusal_is_delivery = RefusalIsDelivery in Outbound by 4,
     one_dead_letter_replayed = OneDeadLetterReplayed in Outbound by 31,
     claim_without_intent = ClaimWithoutIntent in UnnamedEffects by 5,
-    poll_ignores_max = PollIgnoresMax,
+    poll_ignores_max = PollIgnoresMax by 19,
 }

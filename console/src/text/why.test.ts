@@ -7,7 +7,7 @@ it('says who is missing, and who does not count', () => {
     excluded: ['ada'], expires_at: 3_600_000,
   };
   expect(sentence(cause, 0)).toBe(
-    'It waits for 1 more approval from a member of sre (bob approved already); not ada, who started or directed it. It expires in 1 h.',
+    'It waits for 1 more approval from a member of sre (bob approved already); not ada, who started or directed it, or wrote its workflow. It expires in 1 h.',
   );
   expect(sentence({ ...cause, self_approval: true }, 0)).toBe(
     'It waits for 1 more approval from a member of sre (bob approved already). ada started or directed it and may approve it all the same: ' +
@@ -77,6 +77,11 @@ it('leaves out what a more exact cause says better, but never the pause that a p
 it('gives the instants behind its spans in UTC', () => {
   expect(instants({ cause: 'signal', signal: 's', key: 'k', since: 0, until: 60_000 })).toBe('since 1970-01-01 00:00:00 UTC\nuntil 1970-01-01 00:01:00 UTC');
   expect(instants({ cause: 'step_failed', step: 'a' })).toBe(undefined);
+});
+
+it('says of a worker that is too far away that it is', () => {
+  const far = { session: 'ses_1', worker: 'box', reason: 'latency' as const, why: 'its calls take 90 ms to be answered' };
+  expect(sentence({ cause: 'passed_over', workers: [far] }, 0)).toBe('“box” is skipped: too far away: its calls take 90 ms to be answered.');
 });
 
 it('names the workers that are passed over, and why', () => {

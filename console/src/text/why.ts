@@ -114,14 +114,23 @@ function decided(approval: NonNullable<Extract<Cause, { cause: 'ended' }>['appro
   return ` Step “${approval.step}” ${done}${approval.asked == null ? '' : ` (${approval.asked})`}.`;
 }
 
+/** Why a worker is passed over, where the reason's own name does not tell people. */
+const SKIPPED: Record<string, string> = {
+  environment: 'out of its bounds',
+  segment: 'out of its bounds',
+  profile: 'out of its bounds',
+  labels: 'its labels',
+  latency: 'too far away',
+};
+
 /** A worker that is connected and is passed over, and why. */
 function skipped(worker: Extract<Cause, { cause: 'passed_over' }>['workers'][number]): string {
-  const bound = worker.reason === 'environment' || worker.reason === 'segment' || worker.reason === 'profile';
+  const reason = SKIPPED[worker.reason] ?? worker.reason;
   const check = worker.check == null ? '' : `: ${worker.check}`;
   const since = worker.since == null ? '' : ` since ${utc(worker.since)}`;
   const why = worker.why == null ? '' : `: ${worker.why}`;
   const run = worker.run == null ? '' : ` (${worker.run})`;
-  return `“${worker.worker}” is skipped: ${bound ? 'out of its bounds' : worker.reason}${since}${check}${why}${run}.`;
+  return `“${worker.worker}” is skipped: ${reason}${since}${check}${why}${run}.`;
 }
 
 function unclaimed(cause: Extract<Cause, { cause: 'unclaimed' }>, now: number): string {
@@ -173,7 +182,7 @@ function approval(cause: Extract<Cause, { cause: 'approval' }>, now: number): st
   const whom = cause.approvers.length === 0 ? 'anybody who may approve' : `a member of ${cause.approvers.join(', ')}`;
   const already = cause.approved_by.length === 0 ? '' : ` (${cause.approved_by.join(', ')} approved already)`;
   const allowed = cause.self_approval === true;
-  const not = allowed || cause.excluded.length === 0 ? '' : `; not ${cause.excluded.join(', ')}, who started or directed it`;
+  const not = allowed || cause.excluded.length === 0 ? '' : `; not ${cause.excluded.join(', ')}, who started or directed it, or wrote its workflow`;
   const self = allowed ? ` ${cause.excluded.join(', ')} started or directed it and may approve it all the same: the tenant lets people approve their own runs.` : '';
   return `It waits for ${missing} more approval${missing === 1 ? '' : 's'} from ${whom}${already}${not}.${self} It expires ${away(cause.expires_at, now)}.`;
 }

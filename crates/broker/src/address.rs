@@ -2,8 +2,12 @@
 
 use std::fmt;
 use std::str::FromStr;
+use std::sync::Arc;
 
 use redis::{ConnectionAddr, ConnectionInfo, IntoConnectionInfo as _, RedisConnectionInfo};
+use rustls::RootCertStore;
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject as _;
 
 const PLAIN: &str = "redis://";
 const ENCRYPTED: &str = "rediss://";
@@ -15,6 +19,35 @@ pub struct BrokerAddress {
     pub(crate) port: u16,
     pub(crate) is_encrypted: bool,
     pub(crate) login: RedisConnectionInfo,
+    /// The authorities that may have signed the broker's certificate; where none are named, those of the machine.
+    pub(crate) authorities: Option<Arc<RootCertStore>>,
+}
+
+/// Why certificates are not those of the broker's authority.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum InvalidAuthority {
+    #[error("the broker's address is not encrypted, so that no certificate is checked; write rediss://HOST:PORT")]
+    NotEncrypted,
+    #[error("there is no certificate of an authority in it; a PEM file is expected")]
+    NoCertificate,
+}
+
+impl BrokerAddress {
+    /// Trusts the authorities of a PEM file, and no others.
+    pub fn trusting(self, pem: &[u8]) -> Result<Self, InvalidAuthority> {
+        if !self.is_encrypted {
+            return Err(InvalidAuthority::NotEncrypted);
+        }
+        let mut roots = RootCertStore::empty();
+        for certificate in CertificateDer::pem_slice_iter(pem) {
+            let added = certificate.ok().and_then(|certificate| roots.add(certificate).ok());
+            added.ok_or(InvalidAuthority::NoCertificate)?;
+        }
+        if roots.is_empty() {
+            return Err(InvalidAuthority::NoCertificate);
+        }
+        Ok(Self { authorities: Some(Arc::new(roots)), ..self })
+    }
 }
 
 /// The text is not repeated: it may hold a password.
@@ -35,7 +68,7 @@ impl FromStr for BrokerAddress {
         let info: ConnectionInfo = format!("{PLAIN}{rest}").into_connection_info().map_err(|_| InvalidBroker)?;
         let ConnectionAddr::Tcp(host, port) = info.addr() else { return Err(InvalidBroker) };
         let login = info.redis_settings().clone().set_skip_set_lib_name();
-        Ok(Self { host: host.clone(), port: *port, is_encrypted, login })
+        Ok(Self { host: host.clone(), port: *port, is_encrypted, login, authorities: None })
     }
 }
 
@@ -69,6 +102,17 @@ mod tests {
         assert_eq!(format!("{address} {address:?}"), ["rediss://broker.example.org:6380"; 2].join(" "));
         let address: BrokerAddress = "redis://localhost".parse().unwrap();
         assert_eq!(address.to_string(), "redis://localhost:6379");
+    }
+
+    #[test]
+    fn an_authority_needs_an_encrypted_address_and_a_certificate() {
+        let address = |text: &str| text.parse::<BrokerAddress>().unwrap();
+        let refused = |text: &str, pem: &str| address(text).trusting(pem.as_bytes()).err();
+        assert_eq!(refused("redis://localhost", ""), Some(InvalidAuthority::NotEncrypted));
+        let unreadable = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n";
+        for pem in ["", "no certificate", unreadable] {
+            assert_eq!(refused("rediss://localhost", pem), Some(InvalidAuthority::NoCertificate), "{pem}");
+        }
     }
 
     #[test]

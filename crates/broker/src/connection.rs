@@ -54,7 +54,7 @@ impl Connection {
         }
         let failed = |what: String| BrokerError::Unreachable(format!("{address}: {what}"));
         let name = ServerName::try_from(address.host.clone()).map_err(|error| failed(error.to_string()))?;
-        let config = client_config().map_err(|error| failed(error.to_string()))?;
+        let config = client_config(address).map_err(|error| failed(error.to_string()))?;
         let stream = TlsConnector::from(Arc::new(config)).connect(name, stream).await.map_err(unreachable)?;
         Self::over(address, stream).await
     }
@@ -95,10 +95,13 @@ impl Connection {
     }
 }
 
-/// The machine's own authorities, with the same cryptography as everywhere.
-fn client_config() -> Result<ClientConfig, rustls::Error> {
+/// The authorities that are named, or else the machine's own, with the same cryptography as everywhere.
+fn client_config(address: &BrokerAddress) -> Result<ClientConfig, rustls::Error> {
     let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
     let builder = ClientConfig::builder_with_provider(Arc::clone(&provider)).with_safe_default_protocol_versions()?;
+    if let Some(authorities) = &address.authorities {
+        return Ok(builder.with_root_certificates(Arc::clone(authorities)).with_no_client_auth());
+    }
     let verifier = rustls_platform_verifier::Verifier::new(provider)?;
     Ok(builder.dangerous().with_custom_certificate_verifier(Arc::new(verifier)).with_no_client_auth())
 }

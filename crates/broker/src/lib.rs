@@ -13,7 +13,7 @@ mod entry;
 pub mod message;
 mod sealing;
 
-pub use address::{BrokerAddress, InvalidBroker};
+pub use address::{BrokerAddress, InvalidAuthority, InvalidBroker};
 pub use commands::{AnswerStream, CallStream, answer_stream, call_stream};
 pub use connection::{BrokerError, Connection};
 pub use entry::StreamEntry;

@@ -1,7 +1,7 @@
 //! The command line against a real server on loopback: what it prints, how it ends, and that what `up` prints works.
 
-#[path = "commands/acceptance.rs"]
-mod acceptance;
+#[path = "acceptance_002/mod.rs"]
+mod acceptance_002;
 #[path = "commands/approvals.rs"]
 mod approvals;
 #[path = "commands/backup.rs"]
@@ -14,6 +14,8 @@ mod bulk;
 mod config;
 #[path = "commands/costs.rs"]
 mod costs;
+#[path = "commands/evidence.rs"]
+mod evidence;
 #[path = "commands/harness.rs"]
 mod harness;
 #[path = "commands/init.rs"]

@@ -23,6 +23,8 @@ mod database;
 mod failover;
 #[path = "kill/fleet.rs"]
 mod fleet;
+#[path = "../../broker/tests/harness/free_port.rs"]
+mod free_port;
 #[path = "kill/freeze.rs"]
 mod freeze;
 #[path = "kill/ledger.rs"]
@@ -38,13 +40,13 @@ mod target;
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use client::Client;
 use clock::WrongClock;
 use cluster::Cluster;
 use fleet::{Blow, Member, Setup};
+use free_port::free_port;
 use ledger::Ledger;
 use operators::Operators;
 
@@ -61,20 +63,6 @@ const CLOCKS_MS: [i64; 3] = [0, 280_000, -280_000];
 
 fn number(name: &str, default: u64) -> u64 {
     std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
-}
-
-/// Below the ports that the system gives to connections: while a server is down, none of them takes its port. Different
-/// for each process and each call.
-fn free_port() -> u16 {
-    static CALLS: AtomicU32 = AtomicU32::new(0);
-    loop {
-        let turn = CALLS.fetch_add(1, Ordering::Relaxed);
-        let port = 20_000 + (std::process::id().wrapping_mul(7) + turn) % 12_000;
-        let port = u16::try_from(port).unwrap();
-        if std::net::TcpListener::bind(("127.0.0.1", port)).is_ok() {
-            return port;
-        }
-    }
 }
 
 fn folder(name: &str) -> std::path::PathBuf {

@@ -138,10 +138,9 @@ pub const ARGUMENTS_MAX: usize = 1_024;
 pub const VARIABLES_MAX: usize = 128;
 pub const COMMAND_BYTES_MAX: usize = 64 << 10;
 
-/// Workers whom the policy has kept from a step that are noted on its run. Past this many the oldest is forgotten, and the step waits
-/// this long before a worker may come for it again.
+/// Workers whom the policy has kept from a step that are noted on its run, of those whose sessions live. Who is refused beyond them is
+/// kept away by the server that has heard the decision.
 pub const REFUSED_WORKERS_MAX: usize = 64;
-pub const REFUSED_WORKERS_PAUSE: Millis = Millis::from_mins(1);
 /// How much of the reason is noted; the decision has all of it.
 pub const REFUSED_WORKER_CHARS_MAX: usize = 512;
 

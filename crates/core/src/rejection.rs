@@ -99,7 +99,7 @@ pub enum Rejection {
     #[error("effect `{key}` of run {run} is {state} already{}", settles(*run, state))]
     EffectRecorded { run: RunId, key: String, state: &'static str },
     #[error(
-        "the worker of step `{step}` of run {run} may still be sending: that its effect did not happen can be said in {} ms", after.0
+        "the worker of step `{step}` of run {run} may still be sending: that its effect did not happen can be said in {} s", after.0.div_ceil(1_000)
     )]
     EffectUnderWay { run: RunId, step: String, after: Millis },
     #[error(

@@ -196,14 +196,17 @@ impl Credentials {
         self.0.owed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Where secrets are looked for on behalf of a run that acts in this environment: there, and nowhere else. What names no
-    /// environment but `default` serves every run, and what has nothing for runs without a profile serves them as its own.
+    /// Where secrets are looked for on behalf of a run that acts in this environment: there, and nowhere else. A file that names no
+    /// environment but `default` serves every run. A run without a profile is held to the fewest rules: it gets what the file
+    /// names for such runs (`none`, `*` or `default`), and never the secrets of an environment that it does not declare.
     pub fn environment_for(&self, environment: &str) -> Option<String> {
         let known = &self.0.options.environments;
         let is_served = known.contains_key(environment) || known.contains_key(ANY_ENVIRONMENT);
         let names_some = known.keys().any(|name| name != DEFAULT_ENVIRONMENT);
-        let is_strange = names_some && environment != NO_ENVIRONMENT;
-        (is_served || is_strange).then(|| environment.to_owned())
+        if !is_served && environment == NO_ENVIRONMENT && known.contains_key(DEFAULT_ENVIRONMENT) {
+            return Some(DEFAULT_ENVIRONMENT.to_owned());
+        }
+        (is_served || names_some).then(|| environment.to_owned())
     }
 
     /// The provider of an environment.
@@ -219,6 +222,10 @@ impl Credentials {
         found.map(|(name, provider)| (name.as_str(), provider)).ok_or_else(|| {
             let what = if options.providers.is_empty() {
                 "this worker was given no secrets (--credentials, --secrets)".to_owned()
+            } else if environment == NO_ENVIRONMENT {
+                "the file of credentials has no provider for runs without a profile; give the workflow a profile, or name one \
+                 in [environment] as `none`"
+                    .to_owned()
             } else {
                 format!("the file of credentials has no provider for the environment `{environment}`")
             };
@@ -231,7 +238,7 @@ impl Credentials {
 pub(crate) const ANY_ENVIRONMENT: &str = "*";
 
 /// Where runs without a profile act.
-const NO_ENVIRONMENT: &str = "none";
+pub const NO_ENVIRONMENT: &str = "none";
 
 /// The environment of a worker that was told none.
 pub(crate) const DEFAULT_ENVIRONMENT: &str = "default";
@@ -253,8 +260,10 @@ impl Shared {
 #[cfg(test)]
 mod tests {
     use interlock_core::time::Timestamp;
+    use uuid::Uuid;
 
     use super::*;
+    use crate::providers::fixed::FixedSecrets;
 
     fn of(environments: &[&str]) -> Credentials {
         Credentials::new(CredentialsOptions {
@@ -271,7 +280,31 @@ mod tests {
         assert_eq!(asked(&["staging", "dev"], "prod").as_deref(), Some("prod"), "with none, not with another's");
         assert_eq!(asked(&["default"], "prod"), None, "one for everything");
         assert_eq!(asked(&["prod"], "dev").as_deref(), Some("dev"), "a run of dev gets nothing of prod");
-        assert_eq!(asked(&["prod"], "none"), None, "the worker's own environment");
-        assert_eq!(asked(&["default", "prod"], "none"), None, "no profile, no environment");
+        assert_eq!(asked(&["default"], "none").as_deref(), Some("default"));
+    }
+
+    #[test]
+    fn a_run_without_a_profile_gets_no_secrets_of_a_named_environment() {
+        let asked = |known: &[&str]| of(known).environment_for(NO_ENVIRONMENT);
+        assert_eq!(asked(&["default", "prod"]).as_deref(), Some("default"), "whatever the worker's own environment is");
+        assert_eq!(asked(&["none", "prod"]).as_deref(), Some("none"));
+        assert_eq!(asked(&["*"]).as_deref(), Some("none"));
+        assert_eq!(asked(&["prod"]).as_deref(), Some("none"), "for which there is nothing");
+
+        let provider: Arc<dyn SecretProvider> = Arc::new(FixedSecrets([("TOKEN".to_owned(), "s".to_owned())].into()));
+        let prod = Credentials::new(CredentialsOptions {
+            providers: [("corp".to_owned(), provider)].into(),
+            environments: [("prod".to_owned(), "corp".to_owned())].into(),
+            environment: "prod".to_owned(),
+            journal: None,
+            clock: Clock::new(|| Timestamp(0)),
+        });
+        let scope = |environment: &str| StepScope {
+            tenant: TenantId(Uuid::from_u128(7)),
+            environment: prod.environment_for(environment),
+        };
+        assert!(prod.provider(&scope("prod"), "TOKEN").is_ok());
+        let refused = prod.provider(&scope(NO_ENVIRONMENT), "TOKEN").err().unwrap().to_string();
+        assert!(refused.contains("has no provider for runs without a profile"), "{refused}");
     }
 }

@@ -27,7 +27,7 @@ mod used;
 pub mod vault;
 
 pub use clock::Clock;
-pub use credentials::{Credentials, CredentialsOptions, StepScope, Swept};
+pub use credentials::{Credentials, CredentialsOptions, NO_ENVIRONMENT, StepScope, Swept};
 pub use error::{Cause, CredentialError};
 pub use hardening::harden_process;
 pub use journal::{LeaseJournal, NotedLease};

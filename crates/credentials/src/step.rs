@@ -126,7 +126,7 @@ impl StepCredentials {
         lease: Lease,
     ) -> Result<(NotedLease, Lease), Cause> {
         let until = self.now() + millis(lease.duration);
-        let noted = NotedLease { provider: name.to_owned(), lease_id: lease.id.clone(), until };
+        let mut noted = NotedLease { provider: name.to_owned(), lease_id: lease.id.clone(), until };
         // From here on it is revoked whatever happens, also if this future is dropped.
         let guard = Unclaimed { credentials: &self.credentials, lease: Some(noted.clone()) };
         match self.credentials.0.options.journal.as_ref().map(|journal| journal.opened(&noted)) {
@@ -136,7 +136,19 @@ impl StepCredentials {
         }
         let lease = shortened(provider, lease).await?;
         guard.claimed();
+        let until = self.now() + millis(lease.duration);
+        if until < noted.until {
+            self.note_term(&mut noted, until);
+        }
         Ok((noted, lease))
+    }
+
+    /// Notes when a lease ends now. Where that fails, an earlier term is noted, and the lease is revoked all the same.
+    fn note_term(&self, lease: &mut NotedLease, until: Timestamp) {
+        lease.until = until;
+        if let Some(Err(error)) = self.credentials.0.options.journal.as_ref().map(|journal| journal.opened(lease)) {
+            warn!(%error, lease = lease.lease_id, "the new term of a lease could not be noted");
+        }
     }
 
     /// Gives the entry a new term, or gives it back where it cannot have one. The step holds the entry while it is renewed:
@@ -150,6 +162,7 @@ impl StepCredentials {
                 Ok(lease) if lease.duration <= limits::LEASE_MAX && !lease.duration.is_zero() => {
                     entry.stale_at = stale_at(lease.duration);
                     *renewable = lease.renewable;
+                    self.note_term(noted, self.now() + millis(lease.duration));
                     return;
                 }
                 Ok(_) => {}

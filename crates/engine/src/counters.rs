@@ -32,6 +32,8 @@ pub struct Counters {
     assignments: Mutex<BTreeMap<(String, AssignmentState), u64>>,
     /// How long attempts took, by environment and what was carried out.
     attempts: Labelled<2>,
+    /// How attempts ended, by the same and how.
+    attempt_results: Labelled<3, AtomicU64>,
     /// How long people were waited for, by environment.
     approval_waits: Labelled<1>,
     /// How long credentials took to fetch, by provider.
@@ -40,27 +42,27 @@ pub struct Counters {
     violations: Mutex<BTreeMap<String, u64>>,
 }
 
-/// Histograms by labels that workflows and workers choose: so many, and one for all others.
-struct Labelled<const N: usize>(RwLock<Vec<([String; N], Durations)>>);
+/// Numbers by labels that workflows and workers choose: so many sets of labels, and one for all others.
+struct Labelled<const N: usize, V = Durations>(RwLock<Vec<([String; N], V)>>);
 
 /// Attempts with late reports that are remembered, so that a report which is repeated is noted once.
 const LATE_ATTEMPTS_MAX: usize = 1_000;
 
 /// How many sets of labels are told apart.
-const LABELLED_MAX: usize = 100;
+const LABELLED_MAX: usize = 200;
 const OTHER: &str = "other";
 
-impl<const N: usize> Default for Labelled<N> {
+impl<const N: usize, V> Default for Labelled<N, V> {
     fn default() -> Self {
         Self(RwLock::default())
     }
 }
 
-impl<const N: usize> Labelled<N> {
-    fn observe(&self, labels: [&str; N], ms: u64) {
-        let known = |rows: &[([String; N], Durations)], labels: [&str; N]| {
+impl<const N: usize, V: Default> Labelled<N, V> {
+    fn note(&self, labels: [&str; N], add: impl Fn(&V)) {
+        let known = |rows: &[([String; N], V)], labels: [&str; N]| {
             let row = rows.iter().find(|(known, _)| known.iter().zip(labels).all(|(known, label)| known == label));
-            row.map(|(_, durations)| durations.observe(ms)).is_some()
+            row.map(|(_, value)| add(value)).is_some()
         };
         if known(&self.0.read().unwrap_or_else(PoisonError::into_inner), labels) {
             return;
@@ -69,15 +71,25 @@ impl<const N: usize> Labelled<N> {
         let labels = if rows.len() < LABELLED_MAX { labels } else { [OTHER; N] };
         // Another thread may have added the row in between.
         if !known(&rows, labels) {
-            let durations = Durations::default();
-            durations.observe(ms);
-            rows.push((labels.map(str::to_owned), durations));
+            let value = V::default();
+            add(&value);
+            rows.push((labels.map(str::to_owned), value));
         }
     }
 
-    fn all(&self) -> Vec<([String; N], Histogram)> {
+    fn all<T>(&self, read: impl Fn(&V) -> T) -> Vec<([String; N], T)> {
         let rows = self.0.read().unwrap_or_else(PoisonError::into_inner);
-        rows.iter().map(|(labels, durations)| (labels.clone(), durations.histogram())).collect()
+        rows.iter().map(|(labels, value)| (labels.clone(), read(value))).collect()
+    }
+}
+
+impl<const N: usize> Labelled<N> {
+    fn observe(&self, labels: [&str; N], ms: u64) {
+        self.note(labels, |durations| durations.observe(ms));
+    }
+
+    fn histograms(&self) -> Vec<([String; N], Histogram)> {
+        self.all(Durations::histogram)
     }
 }
 
@@ -135,9 +147,15 @@ impl Counters {
                 && (step.state() != StepState::Running || step.attempt != before.attempt);
             if let Some(claimed_at) = before.claimed_at.filter(|_| ended) {
                 let took = change.at.since(claimed_at).0;
-                self.attempts.observe([environment, carried_out(run.spec(*position))], took);
+                let carried_out = carried_out(run.spec(*position));
+                self.attempts.observe([environment, carried_out], took);
+                self.attempt_results.note([environment, carried_out, result(before, step)], |count| {
+                    count.fetch_add(1, Ordering::Relaxed);
+                });
             }
-            if before.state() != step.state() && is_refused_command(run.spec(*position), step) {
+            // An error stays on a step that is given back until its next attempt ends: it counts when it comes.
+            let is_new = before.state() == StepState::Running || before.last_error != step.last_error;
+            if is_new && before.state() != step.state() && is_refused_command(run.spec(*position), step) {
                 self.violation(run);
             }
         }
@@ -177,17 +195,22 @@ impl Counters {
 
     /// How long attempts took, by environment and what was carried out: a connector's operation, or the kind of step.
     pub fn attempts(&self) -> Vec<([String; 2], Histogram)> {
-        self.attempts.all()
+        self.attempts.histograms()
+    }
+
+    /// How many attempts ended how, by environment, what was carried out, and the result.
+    pub fn attempt_results(&self) -> Vec<([String; 3], u64)> {
+        self.attempt_results.all(|count| count.load(Ordering::Relaxed))
     }
 
     /// How long people were waited for, by environment.
     pub fn approval_waits(&self) -> Vec<([String; 1], Histogram)> {
-        self.approval_waits.all()
+        self.approval_waits.histograms()
     }
 
     /// How long credentials took to fetch, by provider, as workers say.
     pub fn fetches(&self) -> Vec<([String; 1], Histogram)> {
-        self.fetches.all()
+        self.fetches.histograms()
     }
 
     /// How often a sandbox or the rules for commands have refused one, by profile.
@@ -280,6 +303,17 @@ fn carried_out(spec: &StepSpec) -> &str {
     match &spec.work {
         Work::Connector { operation, .. } => operation,
         _ => spec.kind().as_str(),
+    }
+}
+
+/// How an attempt has ended: `other` is one that was canceled, gave its step back, or waits for a signal or an approval.
+fn result(before: &Step, after: &Step) -> &'static str {
+    match after.state() {
+        StepState::Succeeded => "succeeded",
+        StepState::Failed => "failed",
+        StepState::InDoubt => "in_doubt",
+        _ if after.failures > before.failures => "retried",
+        _ => OTHER,
     }
 }
 

@@ -92,11 +92,12 @@ impl Engine {
             };
             match self.submit(change).await {
                 Ok(change) => {
-                    let before = run.state;
+                    let (before, held) = (run.state, run.current().session());
                     self.0.counters.steps(&run, &change);
                     run.apply(&change);
                     self.0.counters.record(Some(before), run.state, &change);
                     self.committed(&run, &change);
+                    self.log_change(Some(before), held, &run, &change);
                     cell.run = Some(run);
                     return Ok(answer(&mut cell, &change));
                 }

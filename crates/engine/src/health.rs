@@ -7,6 +7,7 @@ use crate::dispatch::Pressure;
 use crate::loops::supervise::LoopHealth;
 use crate::parts::EngineHealth;
 use crate::set_aside::ItemSetAside;
+use crate::traces::{Traces, TracesDropped};
 
 impl EngineHealth {
     /// How the store is.
@@ -26,6 +27,11 @@ impl EngineHealth {
 
     pub fn counters(&self) -> &Counters {
         &self.0.0.counters
+    }
+
+    /// What no collector was told of; nothing where none is named.
+    pub fn traces_dropped(&self) -> TracesDropped {
+        self.0.0.traces.as_ref().map_or_else(TracesDropped::default, Traces::dropped_in_all)
     }
 
     /// How often the bounds of dispatch have mattered since the engine was opened.

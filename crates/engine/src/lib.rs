@@ -28,6 +28,7 @@ pub mod output;
 pub mod parts;
 pub mod payloads;
 pub mod policy;
+pub mod run_log;
 pub mod schedules;
 pub mod sessions;
 pub mod set_aside;

@@ -257,11 +257,19 @@ impl Workers {
         self.0.0.sessions.get(session).is_some_and(|info| info.is_drained())
     }
 
-    /// How long the session's last heartbeat took, as its worker says.
+    /// How long a call of the session took to be answered, as its worker says.
     pub fn measured(&self, session: SessionId, round_trip: Millis) {
-        if let Some(info) = self.0.0.sessions.get(session) {
-            info.set_round_trip(round_trip);
+        if let Some(info) = self.0.0.sessions.get(session)
+            && info.set_round_trip(round_trip)
+        {
+            // Runs that ask how near it is may be its own now.
+            self.0.0.dispatch.let_in();
         }
+    }
+
+    /// How long the session's calls take to be answered, where it talks to this server and has said so.
+    pub fn round_trip(&self, session: SessionId) -> Option<Millis> {
+        self.0.0.sessions.get(session)?.round_trip()
     }
 
     /// The session takes nothing new here from now on; the other servers find it in its row.

@@ -67,7 +67,7 @@ pub struct Record {
     pub leave: Option<Vec<LeaveFacts>>,
     pub approvals: Vec<ApprovalFacts>,
     pub receipts: Vec<ReceiptFacts>,
-    /// What the run has cost, by provider and model.
+    /// What the run has cost, by provider, model and unit.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub costs: Vec<CostFacts>,
     /// The credentials that its steps were given: ids and times, never a value.

@@ -272,17 +272,18 @@ fn costs(page: &mut String, costs: &[CostFacts]) {
     add(
         page,
         format_args!(
-            "<h2>Costs</h2>\n<table>\n<tr><th>provider</th><th>model</th><th>attempts</th><th>cost, millionths</th>\
-             <th>tokens in</th><th>tokens out</th></tr>\n"
+            "<h2>Costs</h2>\n<table>\n<tr><th>Provider</th><th>Model</th><th>Attempts</th><th>Cost</th>\
+             <th>Tokens in</th><th>Tokens out</th></tr>\n"
         ),
     );
     for cost in costs {
         let name = |name: &Option<String>| name.as_deref().map(text).unwrap_or_default();
-        let more = if cost.unpriced { " and what has no price" } else { "" };
+        let unit = cost.unit.as_deref().map_or_else(String::new, |unit| format!(" of {}", text(unit)));
+        let more = if cost.unpriced { ", and what has no price" } else { "" };
         add(
             page,
             format_args!(
-                "<tr><td>{}</td><td>{}</td><td>{}</td><td>{}{more}</td><td>{}</td><td>{}</td></tr>\n",
+                "<tr><td>{}</td><td>{}</td><td>{}</td><td>{} millionths{unit}{more}</td><td>{}</td><td>{}</td></tr>\n",
                 name(&cost.provider),
                 name(&cost.model),
                 cost.attempts,
@@ -313,7 +314,7 @@ fn credentials(page: &mut String, credentials: &[CredentialFacts]) {
             page,
             format_args!(
                 "<tr><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{fetched}</td><td>{revoked}</td></tr>\n",
-                used.position,
+                used.position + 1,
                 used.attempt,
                 text(&used.credential_id),
                 id(&used.vault_request_id),

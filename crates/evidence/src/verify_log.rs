@@ -11,7 +11,7 @@ use std::fmt;
 use interlock_core::json::Hash;
 
 use crate::checkpoint::{Checkpoint, CheckpointError};
-use crate::entry::FIRST_PREV;
+use crate::entry::{Entry, FIRST_PREV};
 use crate::export::{LeafSpan, LoggedEntry};
 use crate::key::PublicKey;
 use crate::tree::{MemoryTree, root};
@@ -217,14 +217,31 @@ fn compare(copy: &LogCopy, presented: &[Hash], leaves: &[Hash], head: &Checkpoin
     if entry.origin != head.origin {
         return Err(bad(index, Tampering::Spliced, format!("it is an entry of `{}`", entry.origin)));
     }
-    Err(if presented.get(at + 1) == Some(&leaves[at]) {
-        bad(index, Tampering::Inserted, "the signed head does not have this entry, and has the next one in its place")
+    let truly = true_entry(copy, at, leaves[at], head);
+    Err(if presented.get(at + 1) == Some(&leaves[at]) || (truly.is_some() && presented.len() > leaves.len()) {
+        bad(index, Tampering::Inserted, "the signed head does not have this entry, and has a later one in its place")
+    } else if let Some(stands_at) = truly {
+        let what = format!("what was sealed here stands in the place of entry {stands_at}; the chain was made anew");
+        bad(index, Tampering::Reordered, what)
     } else if presented.len() < leaves.len() {
         let what = format!("from here on the log was written anew, without {} entries", leaves.len() - presented.len());
         bad(index, Tampering::Removed, what)
     } else {
         bad(index, Tampering::Altered, "it is not what was sealed")
     })
+}
+
+/// Where the entry is that was sealed at this place, if it is among the later ones with another index and link. It is so
+/// where rows of the database were exchanged, because an entry gets both from its row's place.
+fn true_entry(copy: &LogCopy, at: usize, leaf: Hash, head: &Checkpoint) -> Option<usize> {
+    // Every entry before this one is the true one, and so is the link to it.
+    let prev = at.checked_sub(1).map_or(FIRST_PREV, |before| copy.entries[before].entry.hash());
+    let is_it = |logged: &LoggedEntry| {
+        let body = logged.entry.body.clone();
+        let entry = Entry { body, index: at as u64, origin: head.origin.clone(), prev };
+        entry.leaf(logged.leaf_salt) == leaf
+    };
+    copy.entries.iter().enumerate().skip(at + 1).find(|(_, logged)| is_it(logged)).map(|(place, _)| place)
 }
 
 /// Neither leaves nor entries lead to the head. The earlier heads say up to where they do, and the chain what comes next.

@@ -75,7 +75,8 @@ fn receipt() -> ReceiptFacts {
 }
 
 fn cost() -> serde_json::Value {
-    json!({ "micros": 1_200, "provider": "acme", "model": "m-1", "input_tokens": 10, "output_tokens": 2 })
+    json!({ "micros": 1_200, "unit": "EUR", "provider": "acme", "model": "m-1",
+            "input_tokens": 10, "output_tokens": 2 })
 }
 
 /// The context of the change that ends the second step.
@@ -272,12 +273,14 @@ fn another_key_or_a_changed_byte_breaks_the_integrity() {
 #[test]
 fn a_record_that_the_log_contradicts_is_not_intact() {
     type Change = fn(&mut Record);
-    let changes: [(&str, Change); 23] = [
+    let changes: [(&str, Change); 26] = [
         ("under which rules", |record| record.leave = Some(Vec::new())),
         ("under which rules", |record| record.leave.as_mut().unwrap()[0].bundle = HashHex(Hash([5; 32]))),
         ("credentials", |record| record.credentials_used.clear()),
         ("credentials", |record| record.credentials_used[0].lease_id = None),
         ("has cost", |record| record.costs[0].micros = 1),
+        ("has cost", |record| record.costs[0].unit = Some("USD".into())),
+        ("has cost", |record| record.costs[0].unit = None),
         ("has cost", |record| record.costs.clear()),
         ("made of", |record| record.run.inputs = output()),
         ("made of", |record| record.run.plan = Some(HashHex(Hash([9; 32])))),
@@ -291,6 +294,7 @@ fn a_record_that_the_log_contradicts_is_not_intact() {
         ("another workflow", |record| record.run.workflow = "innocent".into()),
         ("another workflow", |record| record.run.workflow_version = 77),
         ("the run", |record| record.run.state = "failed".into()),
+        ("the run", |record| record.run.finished_at = Timestamp(23)),
         ("step `notify`", |record| record.steps[1].output = None),
         ("step `gate`", |record| record.steps[0].state = "skipped".into()),
         ("apr_", |record| record.approvals[0].votes[0].person = "eve".into()),
@@ -342,7 +346,9 @@ fn the_page_shows_everything_and_obeys_nothing() {
     assert!(shown.contains("restart &amp; &lt;b&gt;verify&lt;/b&gt;"));
     assert!(shown.contains("&lt;script&gt;alert(1)&lt;/script&gt; \\u{202e}gnp.exe"));
     assert!(!shown.contains("<script") && !shown.contains('\u{202e}'));
-    for word in ["ann approved at 1970-01-01T00:00:00.015Z", "slack:post", "notify", &Hash([4; 32]).to_string()] {
+    let bundle = Hash([4; 32]).to_string();
+    let words = ["ann approved at 1970-01-01T00:00:00.015Z", "slack:post", "notify", "1200 millionths of EUR", &bundle];
+    for word in words {
         assert!(shown.contains(word), "{word} is missing");
     }
     assert!(!shown.contains("http://") && !shown.contains("src="), "nothing is loaded");

@@ -131,6 +131,8 @@ fn every_tampering_is_found_at_its_place_and_named() {
         reordered.entries.swap(at, at + 1);
         assert_eq!(found(&reordered), (index, Tampering::Reordered), "reordered at {at}");
         assert_eq!(found(&without_leaves(&reordered)), (index, Tampering::Reordered), "reordered at {at}, no leaves");
+        rehash(&mut reordered, at);
+        assert_eq!(found(&reordered), (index, Tampering::Reordered), "reordered at {at}, chain computed anew");
 
         let mut spliced = whole.clone();
         spliced.entries[at] = other.entries[at].clone();
@@ -141,6 +143,8 @@ fn every_tampering_is_found_at_its_place_and_named() {
         let forged = LoggedEntry { leaf_salt: Salt([4; 16]), ..inserted.entries[at].clone() };
         inserted.entries.insert(at, forged);
         assert_eq!(found(&inserted), (index, Tampering::Inserted), "inserted at {at}");
+        rehash(&mut inserted, at);
+        assert_eq!(found(&inserted), (index, Tampering::Inserted), "inserted at {at}, chain computed anew");
 
         let mut truncated = whole.clone();
         truncated.entries.truncate(at);

@@ -148,10 +148,11 @@ fn phase_gate(plan: &Plan, index: usize) -> Option<&Gate> {
     gate_before(plan, first)
 }
 
-/// What undoes something changes something, also where the step itself has declared that it only reads.
-fn effect_of(action: &Action) -> EffectClass {
+/// What undoes something changes something, also where the step itself has declared that it only reads. What looks whether that has
+/// taken effect reads, as any step that says so.
+fn effect_of(action: &Action, spec: &StepSpec) -> EffectClass {
     match (action.kind, action.effect) {
-        (StepKind::Rollback, EffectClass::Read) => EffectClass::Unsafe,
+        (StepKind::Rollback, EffectClass::Read) if !spec.verifies_rollback() => EffectClass::Unsafe,
         (_, effect) => effect,
     }
 }
@@ -161,6 +162,8 @@ fn effect_of(action: &Action) -> EffectClass {
 /// judged like anything else that a person orders.
 fn covered(action: &Action, spec: &StepSpec, run: &Run) -> &'static str {
     match &spec.work {
+        // What looks at a rollback was let through as something that reads: an effect of it that changes something was not.
+        Work::Rollback { verifies: true, .. } if action.effect != EffectClass::Read => "manual",
         Work::Rollback { undoes, .. } => {
             // No step has failed: to undo what has succeeded is a new action. So is to let a run undo what it has not
             // done itself, but taken over from one that has ended.
@@ -198,7 +201,7 @@ impl ActionFacts {
             names: argv.iter().flatten().map(|word| last_part(word).to_owned()).collect(),
             argv,
             env,
-            effect: effect_of(action),
+            effect: effect_of(action, spec),
             blast_radius: action.blast_radius,
             destructive: action.destructive,
             reversible: action.reversible,

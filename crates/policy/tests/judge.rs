@@ -134,7 +134,7 @@ fn rolling_back() -> Run {
     plan.rules.approval = Some(ApprovalRules { mode: Some(ValidationMode::PerStep), ..ApprovalRules::default() });
     let mut run = run(plan);
     let by = Undo::Handler("undo".into());
-    let rollback = StepSpec::new("rollback:a", Work::Rollback { undoes: 0, by, with: None });
+    let rollback = StepSpec::new("rollback:a", Work::Rollback { undoes: 0, by, with: None, verifies: false });
     Arc::make_mut(&mut run.added).push(rollback);
     run.steps.push(Step::default());
     run
@@ -154,6 +154,24 @@ fn a_rollback_and_its_effects_are_covered_unless_somebody_has_changed_it() {
     assert!(matches!(decided_on(&run, 1, other.clone()), Decision::NeedsApproval { .. }));
     run.steps[1].input = Some(other);
     assert!(matches!(effect(&run), Decision::NeedsApproval { .. }));
+}
+
+/// What looks at a rollback is let through because it reads. An effect of it that changes something is not covered by that.
+#[test]
+fn what_verifies_a_rollback_is_asked_about_once_it_changes_something() {
+    let mut run = rolling_back();
+    let by = Undo::Handler("look".into());
+    let mut verify = StepSpec::new("verify:a", Work::Rollback { undoes: 0, by, with: None, verifies: true });
+    verify.effect = Some(EffectClass::Read);
+    Arc::make_mut(&mut run.added).push(verify);
+    run.steps.push(Step::default());
+    let effect = |class| {
+        let action = Action::of_effect(run.spec(2), 2, "bank:refund".into(), Json::null(), class);
+        Bundle::shipped().judge(&action, &run).decision
+    };
+    assert_eq!(decided_on(&run, 2, run.input(2)), Decision::Allow);
+    assert_eq!(effect(EffectClass::Read), Decision::Allow);
+    assert!(matches!(effect(EffectClass::Unsafe), Decision::NeedsApproval { .. }));
 }
 
 /// What a run has only taken over from one that has ended did not fail in this run: undoing it needs approval. The

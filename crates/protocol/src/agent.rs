@@ -67,6 +67,9 @@ pub struct Registered {
     pub renew_every_ms: Millis,
     /// The store's epoch: it rises when a backup is restored.
     pub epoch: u64,
+    /// Fields of later calls that this server takes besides those of the first release, as in [`Renewed`].
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub takes: Vec<String>,
 }
 
 /// Renews the session's lease, and says what the worker holds.
@@ -112,13 +115,21 @@ pub struct Renewed {
     /// that.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub prove: bool,
-    /// Fields of a heartbeat that this server takes besides those of the first release: `round_trip_ms`.
+    /// Fields that this server takes besides those of the first release: `round_trip_ms` of a heartbeat, and `poll.round_trip_ms`
+    /// of a poll.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub takes: Vec<String>,
 }
 
 /// The field of a heartbeat that says how long the last one took.
 pub const ROUND_TRIP: &str = "round_trip_ms";
+/// The same of a poll.
+pub const POLL_ROUND_TRIP: &str = "poll.round_trip_ms";
+
+/// The fields that servers of this release take besides those of the first one.
+pub fn further_fields() -> Vec<String> {
+    vec![ROUND_TRIP.to_owned(), POLL_ROUND_TRIP.to_owned()]
+}
 
 /// Asks for work, and waits for it for a while.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -130,6 +141,10 @@ pub struct Poll {
     /// How long the answer may take if there is nothing to do.
     #[serde(default)]
     pub wait_ms: Millis,
+    /// How long the last registration or heartbeat took to be answered, where that answer said that the server takes it: the server
+    /// that gives out steps may be another than the one that hears heartbeats.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub round_trip_ms: Option<Millis>,
 }
 
 /// The answer to a [`Poll`]; empty when nothing came in time.

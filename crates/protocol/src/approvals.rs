@@ -31,6 +31,9 @@ pub struct ApprovalView {
     pub subject: Option<String>,
     /// The step that waits for it.
     pub position: u32,
+    /// The step's key. Lists say it of open approvals only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub step: Option<String>,
     pub state: ApprovalState,
     /// What it permits: to pass the gate, to run the step again, or to go on without it.
     pub purpose: Purpose,

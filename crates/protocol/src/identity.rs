@@ -52,6 +52,9 @@ pub struct Me {
     /// The person, if it is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub person: Option<String>,
+    /// The name of the key, if it is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
     pub roles: Roles,
     #[serde(default)]
     pub groups: Vec<String>,

@@ -37,6 +37,8 @@ pub mod limits {
     pub const APPROVALS_MAX: usize = 10;
     /// Events that wait longer than this for their place in the feed are a problem.
     pub const FEED_LAG_MAX: Millis = Millis::from_secs(60);
+    /// And so are those that are not in the audit log after this time.
+    pub const AUDIT_LAG_MAX: Millis = Millis::from_secs(60);
     /// Spans of one answer about runs over time, and the shortest and the longest of them.
     pub const SPANS_MAX: u64 = 200;
     pub const SPAN_MIN: Millis = Millis::from_secs(1);
@@ -192,6 +194,9 @@ pub struct StatusView {
     /// The newest event that listeners can see; absent for a caller that is limited to a workspace.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub feed: Option<FeedState>,
+    /// How far the audit log is; absent for a caller that is limited to a workspace, and where none is kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub audit: Option<AuditLogState>,
 }
 
 /// Something that does not get better by itself.
@@ -214,6 +219,8 @@ pub enum ProblemKind {
     EndpointFailing,
     /// Events reach listeners late.
     FeedBehind,
+    /// Events reach the audit log late.
+    AuditBehind,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -270,6 +277,15 @@ pub struct FeedState {
     /// The cursor of the newest event.
     pub cursor: u64,
     /// For how long committed events have waited for their place in the feed; 0 where none waits.
+    pub lag_ms: u64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct AuditLogState {
+    /// Entries of the present log.
+    pub entries: u64,
+    /// How long ago the oldest happened of what is not in the log: an event that has its place in the feed, or something
+    /// apart from runs; 0 where all is.
     pub lag_ms: u64,
 }
 

@@ -245,6 +245,10 @@ pub struct UndoneView {
     pub position: u32,
     pub by_position: u32,
     pub outcome: StepState,
+    /// Whether something has shown that the rollback took effect: the target, read back, or what the workflow names for it. `false` where
+    /// nothing has looked, or what looked has failed; left out of what is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verified: Option<bool>,
     pub at: Timestamp,
     /// The receipts of what the rollback step did, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -366,6 +370,9 @@ pub struct ReceiptList {
 pub struct WaitView {
     pub run_id: RunId,
     pub position: u32,
+    /// The step's key. Absent where the run has ended in the meantime.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub step: Option<String>,
     #[serde(rename = "type")]
     pub signal: String,
     pub key: String,

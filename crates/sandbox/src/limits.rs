@@ -36,6 +36,8 @@ pub const SHIM_WALL_GRACE: Duration = Duration::from_secs(5);
 pub const TERMINATE_GRACE_MAX: Duration = Duration::from_mins(1);
 /// How long a killed tree may take to be gone before that is an error worth a log line.
 pub const KILL_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long a process that is about to end may take to be gone.
+pub const DYING_TIMEOUT: Duration = Duration::from_secs(2);
 /// What bubblewrap or the shim say when nothing was started.
 pub const DIAGNOSIS_BYTES_MAX: usize = 4 << 10;
 pub const STATUS_LINE_BYTES_MAX: usize = 16 << 10;

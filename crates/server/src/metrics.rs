@@ -12,6 +12,7 @@ use interlock_engine::EngineError;
 use interlock_engine::counters::{DURATION_BOUNDS_MS, Histogram as Measured};
 use interlock_engine::loops::supervise::LoopHealth;
 use interlock_engine::parts::EngineHealth;
+use interlock_engine::traces::TracesDropped;
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeLabelSet, NoLabelSet};
@@ -197,9 +198,11 @@ impl Metrics {
                 set_aside: health.set_aside().len() as u64,
                 output_refused: health.counters().outputs_refused(),
                 late_reports: health.counters().late_reports(),
+                traces_dropped: health.traces_dropped(),
                 assignments: health.counters().assignments(),
                 violations: health.counters().violations(),
                 attempts: health.counters().attempts(),
+                attempt_results: health.counters().attempt_results(),
                 approval_waits: health.counters().approval_waits(),
                 fetches: health.counters().fetches(),
             }));
@@ -269,9 +272,11 @@ struct OfRuns {
     set_aside: u64,
     output_refused: u64,
     late_reports: u64,
+    traces_dropped: TracesDropped,
     assignments: Vec<(String, AssignmentState, u64)>,
     violations: Vec<(String, u64)>,
     attempts: Vec<([String; 2], Measured)>,
+    attempt_results: Vec<([String; 3], u64)>,
     approval_waits: Vec<([String; 1], Measured)>,
     fetches: Vec<([String; 1], Measured)>,
 }
@@ -336,6 +341,11 @@ impl Collector for OfRuns {
         let about = "Results that workers reported for attempts that were over.";
         let mut late = encoder.encode_descriptor("late_reports", about, None, MetricType::Counter)?;
         late.encode_counter::<NoLabelSet, _, u64>(&self.late_reports, None)?;
+        let about = "Spans, and stretches of runs without spans, that the collector of traces was not told of.";
+        let mut dropped = encoder.encode_descriptor("traces_dropped", about, None, MetricType::Counter)?;
+        for (of, count) in [("run", self.traces_dropped.runs), ("span", self.traces_dropped.spans)] {
+            dropped.encode_family(&[("of", of)])?.encode_counter::<NoLabelSet, _, u64>(&count, None)?;
+        }
         let about = "Offers of runs to workers that have them as a whole, by what became of them, that this server has committed.";
         let mut assignments = encoder.encode_descriptor("worker_assignments", about, None, MetricType::Counter)?;
         for (worker, state, count) in &self.assignments {
@@ -354,6 +364,12 @@ impl Collector for OfRuns {
         for (profile, count) in &self.violations {
             let labels = [("policy_id", profile.as_str())];
             violations.encode_family(&labels)?.encode_counter::<NoLabelSet, _, u64>(count, None)?;
+        }
+        let about = "Attempts at steps whose end this server has committed, by how they ended.";
+        let mut results = encoder.encode_descriptor("execution_attempts", about, None, MetricType::Counter)?;
+        for ([environment, connector, result], count) in &self.attempt_results {
+            let labels = [("environment", &**environment), ("connector", &**connector), ("result", &**result)];
+            results.encode_family(&labels)?.encode_counter::<NoLabelSet, _, u64>(count, None)?;
         }
         let about = ("run_duration", "How long runs took that this server has ended.");
         let ended: Vec<_> =

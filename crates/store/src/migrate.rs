@@ -82,6 +82,11 @@ pub(crate) static SQLITE: &[Migration] = &[
     Migration { version: 29, name: "assignments", sql: include_str!("../migrations/sqlite/0029_assignments.sql") },
     Migration { version: 30, name: "effect_holds", sql: include_str!("../migrations/sqlite/0030_effect_holds.sql") },
     Migration { version: 31, name: "worker_faults", sql: include_str!("../migrations/sqlite/0031_worker_faults.sql") },
+    Migration {
+        version: 32,
+        name: "receipt_bundle",
+        sql: include_str!("../migrations/sqlite/0032_receipt_bundle.sql"),
+    },
 ];
 
 pub(crate) static POSTGRES: &[Migration] = &[
@@ -159,6 +164,11 @@ pub(crate) static POSTGRES: &[Migration] = &[
         version: 31,
         name: "worker_faults",
         sql: include_str!("../migrations/postgres/0031_worker_faults.sql"),
+    },
+    Migration {
+        version: 32,
+        name: "receipt_bundle",
+        sql: include_str!("../migrations/postgres/0032_receipt_bundle.sql"),
     },
 ];
 

@@ -307,6 +307,7 @@ fn side_stmt(change: &ChangeSet, number: usize, write: &SideWrite) -> Result<(Si
                     receipt.intent_at,
                     receipt.outcome_at,
                     receipt.late,
+                    receipt.bundle.map(|bundle| bundle.0),
                 ],
                 guard: Guard::Receipt,
             },

@@ -55,7 +55,7 @@ pub use executors::command::{CommandOptions, Commands};
 pub use executors::connector::{Connectors, ProbePauses};
 pub use executors::program::ExecTask;
 pub use http::{HttpTransport, TransportOptions, WorkerCredential};
-pub use interlock_broker::{BrokerAddress, InvalidBroker};
+pub use interlock_broker::{BrokerAddress, InvalidAuthority, InvalidBroker};
 pub use interlock_core::cost::Cost;
 pub use task::{Flow, IntoFlow, Task, Tasks, WaitFor};
 pub use worker::{Worker, WorkerError, WorkerOptions};

@@ -1,10 +1,12 @@
 //! Before a run is this worker's: whether it could run all of its commands. Nothing of the run is done here.
 
+use std::sync::Arc;
+
 use interlock_core::state::PreflightCheck;
 use interlock_core::work::offer::{OfferAnswer, OfferVerdict, RunOffer};
 use interlock_protocol::transport::{Transport, TransportError};
 use interlock_sandbox::{Profile, WorkDir};
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout};
 use tracing::{info, warn};
 
 use crate::attempt::Slots;
@@ -70,6 +72,7 @@ impl<T: Transport> Slots<T> {
             .profile(&offer.profile)
             .ok_or_else(|| sandbox(format!("no commands of `{}` are run here", offer.profile)))?;
         permitted(commands, profile, offer)?;
+        confined(commands, profile, offer).await?;
         self.has_credentials(commands, offer).await?;
         let workdir = |why: String| FailedCheck::refused(PreflightCheck::Workdir, why);
         if profile.spec().work != WorkDir::Bound {
@@ -100,6 +103,14 @@ impl<T: Transport> Slots<T> {
         }
         Ok(())
     }
+}
+
+/// Whether the sandbox can be set up, tried out in time for the answer.
+async fn confined(commands: &Arc<Commands>, profile: Profile, offer: &RunOffer) -> Result<(), FailedCheck> {
+    let time = offer.ack_within_ms.as_duration() * 4 / 5;
+    let tried = timeout(time, commands.confines(profile)).await;
+    let tried = tried.unwrap_or_else(|_| Err("its controls could not be tried out in time".to_owned()));
+    tried.map_err(|why| FailedCheck::own(PreflightCheck::Sandbox, why))
 }
 
 /// Whether this worker's own lists let every command through that is known.

@@ -1,5 +1,6 @@
 //! Keeping the session alive: one heartbeat for everything that is held.
 
+use interlock_core::time::Millis;
 use interlock_protocol::agent::{Heartbeat, ROUND_TRIP};
 use interlock_protocol::transport::Transport;
 use tokio::time::{Instant, sleep_until};
@@ -8,7 +9,7 @@ use tracing::{info, warn};
 use crate::executors::command::Commands;
 use crate::limits;
 use crate::retry::timed;
-use crate::session::Session;
+use crate::session::{Session, takes};
 
 /// Renews the lease until the session is gone; stops what the server wants stopped, and what must not go on once
 /// the lease has run out.
@@ -41,8 +42,9 @@ async fn heartbeats<T: Transport>(session: &Session<T>) {
         match timed(session.renew_every, session.transport.heartbeat(heartbeat)).await {
             Ok(renewed) if renewed.known => {
                 session.outage.over();
-                let is_taken = renewed.takes.iter().any(|name| name == ROUND_TRIP);
-                round_trip_ms = is_taken.then(|| sent_at.elapsed().into());
+                let took = Millis::from(sent_at.elapsed());
+                session.measured(took, &renewed.takes);
+                round_trip_ms = takes(&renewed.takes, ROUND_TRIP).then_some(took);
                 session.lease.renew(sent_at, renewed.lease_ms.as_duration());
                 for at in renewed.stop {
                     info!(run = %at.run, position = at.position, attempt = at.attempt, "the server stops an attempt");

@@ -8,11 +8,12 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use interlock_core::ids::SessionId;
 use interlock_core::state::EffectClass;
+use interlock_core::time::Millis;
 use interlock_core::work::fault::CanaryReport;
 use interlock_core::work::offer::OfferAnswer;
 use interlock_core::work::output::{OutputBatch, OutputTaken};
 use interlock_core::work::{Assignment, AttemptRef, EffectAnswer, EffectIntent, EffectOutcome, Report};
-use interlock_protocol::agent::{Complete, Completed, Registered};
+use interlock_protocol::agent::{Complete, Completed, POLL_ROUND_TRIP, Registered};
 use interlock_protocol::transport::{Transport, TransportError};
 use tokio::sync::{Notify, oneshot};
 use tokio::task::JoinSet;
@@ -52,6 +53,8 @@ pub(crate) struct Session<T> {
     pub prove: Notify,
     /// What became of that, until a heartbeat takes it along.
     canary: Mutex<Option<CanaryReport>>,
+    /// How long a call took to be answered, until a poll takes it along.
+    round_trip: Mutex<Option<Millis>>,
 }
 
 struct HeldAttempt {
@@ -69,6 +72,7 @@ impl<T: Transport> Session<T> {
         jitter: Arc<Jitter>,
         outage: Arc<Outage>,
     ) -> Self {
+        let measured = takes(&registered.takes, POLL_ROUND_TRIP).then(|| sent_at.elapsed().into());
         Self {
             id: registered.session,
             transport,
@@ -85,7 +89,20 @@ impl<T: Transport> Session<T> {
             notice: Mutex::default(),
             prove: Notify::new(),
             canary: Mutex::default(),
+            round_trip: Mutex::new(measured),
         }
+    }
+
+    /// A heartbeat was answered after so long, by a server that takes these fields.
+    pub fn measured(&self, round_trip: Millis, taken: &[String]) {
+        if takes(taken, POLL_ROUND_TRIP) {
+            *self.round_trip.lock().unwrap_or_else(PoisonError::into_inner) = Some(round_trip);
+        }
+    }
+
+    /// How long the last measured call took, for one poll: a server that does not know the field refuses only that one.
+    pub fn take_round_trip(&self) -> Option<Millis> {
+        self.round_trip.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
     /// The controls of the sandbox were tried out again.
@@ -191,6 +208,11 @@ impl<T: Transport> Session<T> {
         }
         answer
     }
+}
+
+/// Whether a server takes a field, by what it has said.
+pub(crate) fn takes(fields: &[String], field: &str) -> bool {
+    fields.iter().any(|name| name == field)
 }
 
 fn patience() -> impl Fn() -> bool {

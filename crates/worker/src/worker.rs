@@ -299,7 +299,8 @@ impl<T: Transport> Worker<T> {
 
     async fn poll(&self, session: &Session<T>, free: u32) -> Result<Polled, TransportError> {
         let wait = self.options.poll_wait.min(interlock_protocol::agent::limits::POLL_WAIT_MAX.as_duration());
-        let poll = Poll { session: session.id, max: free, wait_ms: wait.into() };
+        let round_trip_ms = session.take_round_trip();
+        let poll = Poll { session: session.id, max: free, wait_ms: wait.into(), round_trip_ms };
         timed(wait + limits::CALL_TIMEOUT, session.transport.poll(poll)).await
     }
 

@@ -146,7 +146,7 @@ impl Definition {
         } else {
             vec![RollbackCondition::Manual]
         };
-        Some(RollbackSpec { by: Undo::Operation(uses.0.clone()), with: None, conditions })
+        Some(RollbackSpec { conditions, ..RollbackSpec::by(Undo::Operation(uses.0.clone())) })
     }
 
     fn work(&self, step: &Step) -> Work {
@@ -246,7 +246,11 @@ fn rollback(rollback: &Rollback) -> RollbackSpec {
     };
     let conditions =
         if rollback.conditions.is_empty() { RollbackCondition::ALL.to_vec() } else { rollback.conditions.clone() };
-    RollbackSpec { by, with: rollback.with.as_ref().map(json), conditions }
+    let verify = rollback.verify.as_ref().map(|verify| match (&verify.task, &verify.run) {
+        (None, Some(run)) => Undo::Argv(argv(run)),
+        (task, _) => Undo::Handler(task.as_ref().map(|task| task.0.clone()).unwrap_or_default()),
+    });
+    RollbackSpec { by, with: rollback.with.as_ref().map(json), conditions, verify }
 }
 
 fn rules(step: &Step) -> StepRules {
@@ -261,6 +265,7 @@ fn rules(step: &Step) -> StepRules {
             capabilities: requires.capabilities.iter().map(|name| name.0.clone()).collect(),
             network_segment: requires.network_segment.as_ref().map(|name| name.0.clone()),
             max_latency: requires.max_latency_ms.map(|millis| Millis(u64::from(millis))),
+            labels: requires.labels.0.iter().map(|(key, value)| (key.name.clone(), value.0.clone())).collect(),
         }),
         idempotency: step.idempotency.as_ref().map(|rule| IdempotencyRule {
             key: rule.key.as_ref().map(text),

@@ -27,16 +27,21 @@ pub fn summary(spec: &StepSpec) -> String {
         Work::Command { argv, .. } => format!("run {}", argv.join(" ")),
         Work::Connector { operation, .. } => format!("uses {operation}"),
         Work::Model { model, .. } => format!("model {model}"),
+        Work::Rollback { by, verifies: true, .. } => format!("verifies a rollback by {}", by.handler()),
         Work::Rollback { by, .. } => format!("rollback by {}", by.handler()),
     }
 }
 
 /// What undoes a step, in a few words.
 pub fn undo(spec: &StepSpec) -> Option<String> {
-    spec.rollback.as_ref().map(|rollback| match &rollback.by {
+    let told = |by: &Undo| match by {
         Undo::Handler(name) => format!("task {name}"),
         Undo::Argv(argv) => format!("run {}", argv.join(" ")),
         Undo::Operation(name) => format!("uses {name}"),
+    };
+    spec.rollback.as_ref().map(|rollback| match &rollback.verify {
+        Some(verify) => format!("{}, verified by {}", told(&rollback.by), told(verify)),
+        None => told(&rollback.by),
     })
 }
 

@@ -77,6 +77,13 @@ pub struct Predicted {
     /// Of which groups they are; every person with the role where there is none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub approvers: Vec<String>,
+    /// Who of them may not decide: `starter`, the person who starts the run or owns the key that does; `author`, the
+    /// person who wrote the workflow version.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub excluded: Vec<String>,
+    /// A tenant that lets people approve their own runs lets the starter decide.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub self_approval: bool,
     /// The rules look at the run, or at what the step is given: then the answer may be another one.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub may_change: bool,

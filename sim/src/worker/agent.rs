@@ -218,6 +218,7 @@ impl Transport for InProcess {
             lease_ms: registered.lease,
             renew_every_ms: registered.renew_every,
             epoch: registered.epoch,
+            takes: Vec::new(),
         })
     }
 

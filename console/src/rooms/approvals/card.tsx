@@ -166,7 +166,11 @@ function factsOf(approval: Approval): [string, React.ReactNode][] {
   ]);
   if (approval.excluded.length > 0) {
     const who = <><Text of={approval.excluded.join(', ')} />, who started or directed it</>;
-    facts.push(approval.self_approval === true ? ['Who may, too', <>{who}: the tenant lets people approve their own runs</>] : ['Who may not', who]);
+    facts.push(
+      approval.self_approval === true
+        ? ['Who may, too', <>{who}: the tenant lets people approve their own runs</>]
+        : ['Who may not', <>{who}, or wrote its workflow</>],
+    );
   }
   if (approval.state === 'requested') {
     if (isOverdue(approval, Date.now())) facts.push(['Answer', <span className="tag warn">overdue</span>]);

@@ -170,7 +170,10 @@ function Undone({ run, steps }: { run: Run; steps: Step[] }) {
       {(run.undone ?? []).map((entry) => (
         <li key={entry.by_position}>
           <Text of={steps[entry.position]?.key ?? `step ${entry.position + 1}`} />{' '}
-          <State of={entry.outcome} /> <Instant at={entry.at} />
+          <State of={entry.outcome} /> {entry.verified != null && (
+            <span className={entry.verified ? 'tag' : 'tag warn'}>{entry.verified ? 'verified' : 'unverified'}</span>
+          )}{' '}
+          <Instant at={entry.at} />
         </li>
       ))}
     </ol>

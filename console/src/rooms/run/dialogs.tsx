@@ -122,6 +122,7 @@ function Undone({ run, from }: { run: Run; from: string }) {
               {undone.map((step) => (
                 <li key={step.position}>
                   <Text of={step.step} /> <span className="quiet">by</span> <code><Text of={step.by} /></code>
+                  {step.verified_by != null && <><span className="quiet">, verified by</span> <code><Text of={step.verified_by} /></code></>}
                   {step.state !== 'succeeded' && <span className="quiet">: it may have done nothing, which is found out first</span>}
                   {step.policy != null && step.policy.verdict !== 'allow' && (
                     <p className="note">

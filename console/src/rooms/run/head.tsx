@@ -143,7 +143,7 @@ export function RunHead({ run, steps }: { run: Run; steps: Step[] }) {
 
 /** The queue in which the step waits for a worker. */
 function queueOf(cause: Schema['Cause']): string | undefined {
-  return 'queue' in cause ? cause.queue : undefined;
+  return 'queue' in cause ? (cause.queue ?? undefined) : undefined;
 }
 
 /** Runs that were made from one another. */

@@ -98,7 +98,7 @@ export function StepPane({ run, steps, step, events }: Props) {
                 </code>
                 <Ago at={receipt.intent_at} />
               </summary>
-              <Facts of={[['Receipt', <Id of={receipt.id} />], ['Class', receipt.effect], ['Attempt', receipt.attempt], ['Key', <code className="wrap"><Text of={receipt.key} /></code>]]} />
+              <Facts of={[['Receipt', <Id of={receipt.id} />], ['Class', receipt.effect], ['Attempt', receipt.attempt], ['Key', <code className="wrap"><Text of={receipt.key} /></code>], ...(receipt.bundle == null ? [] : [['Policy', <code className="wrap">{receipt.bundle}</code>] as [string, React.ReactNode]])]} />
               <h4>Sent</h4>
               <JsonView value={receipt.request} what="what was sent" />
               {receipt.response != null && (

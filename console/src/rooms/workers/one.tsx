@@ -75,7 +75,7 @@ export function WorkerCard({ session }: { session: string }) {
                         </Link>
                       ),
                     },
-                    { title: 'Step', cell: (held) => `step ${held.position + 1}` },
+                    { title: 'Step', cell: (held) => (held.step == null ? `step ${held.position + 1}` : <Text of={held.step} />) },
                     { title: 'Attempt', cell: (held) => `attempt ${held.attempt}` },
                     { title: 'For', cell: (held) => (held.since == null ? '–' : <Took from={held.since} />) },
                   ]}

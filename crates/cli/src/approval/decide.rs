@@ -95,7 +95,7 @@ async fn vote(
     };
     let shown = open(client, only, approve).await?;
     if !sure.yes {
-        printer.note(&show::card(&shown, printer.paint));
+        printer.note(&show::card(&shown, printer.paint, printer.prose_width()));
     }
     confirm(sure.yes, if approve { "Approve this?" } else { "Reject this?" })?;
     let (digest, on_behalf_of) = (sure.digest.unwrap_or_else(|| shown.digest.clone()), sure.on_behalf_of);
@@ -120,7 +120,7 @@ async fn vote_on_each(
     for name in &which.which {
         let shown = open(client, name, approve).await;
         if let (false, Ok(shown)) = (sure.yes, &shown) {
-            printer.note(&show::card(shown, printer.paint));
+            printer.note(&show::card(shown, printer.paint, printer.prose_width()));
         }
         found.push((name, shown));
     }

@@ -35,11 +35,11 @@ pub async fn approval(client: &Client, text: &str) -> anyhow::Result<ApprovalVie
         Err(error) => error,
     })?;
     let mut of_run = client.get(path::APPROVALS).query("run", Some(run)).send::<ApprovalList>().await?.approvals;
-    match of_run.iter().position(|view| view.state == ApprovalState::Requested) {
-        Some(open) => Ok(of_run.swap_remove(open)),
-        // Where none is open, the one that was decided last is meant.
-        None => {
-            of_run.pop().ok_or_else(|| ExitError::saying(Exit::NotFound, format!("{run} has asked for no approval")))
-        }
+    if let Some(open) = of_run.iter().position(|view| view.state == ApprovalState::Requested) {
+        return Ok(of_run.swap_remove(open));
     }
+    // Where none is open, the one that was decided last is meant. By itself it says more than in a list.
+    let last = of_run.pop();
+    let last = last.ok_or_else(|| ExitError::saying(Exit::NotFound, format!("{run} has asked for no approval")))?;
+    Ok(client.get(fill(path::APPROVAL, &[("approval", &last.approval)])).send().await?)
 }

@@ -12,12 +12,16 @@ use interlock_protocol::approvals::ApprovalView;
 use super::{find, tone};
 use crate::client::Client;
 use crate::output::paint::{Paint, Tone};
+use crate::output::wrap::wrapped;
 use crate::output::{Printer, span};
 
 pub async fn run(client: &Client, printer: Printer, which: &str) -> anyhow::Result<()> {
     let approval = find::approval(client, which).await?;
-    printer.show(&approval, |paint| card(&approval, paint))
+    printer.show(&approval, |paint| card(&approval, paint, printer.prose_width()))
 }
+
+/// Columns of the names in front of what a card says.
+const NAME_COLUMNS: usize = 10;
 
 /// An input, whole and readable, without anything that hides or reorders text.
 fn pretty(input: &Json) -> String {
@@ -35,12 +39,14 @@ const fn becomes(rule: OnDenial) -> &'static str {
 }
 
 /// Everything that an approver should have seen before the decision.
-pub fn card(approval: &ApprovalView, paint: Paint) -> String {
+pub fn card(approval: &ApprovalView, paint: Paint, width: usize) -> String {
     let now = span::now();
     let mut text = String::new();
     let mut line = |name: &str, value: &str| {
-        // Writing to a string cannot fail.
-        let _ = writeln!(text, "{} {value}", paint.dim(format!("{name:<10}")));
+        let told = format!("{} {value}", paint.dim(format!("{name:<NAME_COLUMNS$}")));
+        // What would be done is shown as it is. Writing to a string cannot fail.
+        let told = if name == "with" { told } else { wrapped(&told, width, NAME_COLUMNS + 1) };
+        let _ = writeln!(text, "{told}");
     };
     line("approval", &approval.approval.to_string());
     line("state", &paint.tone(tone(approval.state), approval.state.as_str()));
@@ -49,7 +55,11 @@ pub fn card(approval: &ApprovalView, paint: Paint) -> String {
     }
     let about = approval.subject.as_deref().map_or_else(String::new, |subject| format!(" for {}", visible(subject)));
     line("workflow", &format!("{}{about}", visible(&approval.workflow)));
-    line("run", &format!("{}, step {}", approval.run_id, approval.position + 1));
+    let step = match &approval.step {
+        Some(step) => format!("step `{}`", visible(step)),
+        None => format!("step {}", approval.position + 1),
+    };
+    line("run", &format!("{}, {step}", approval.run_id));
     if let Some(by) = &approval.started_by {
         line("started by", &visible(by));
     }
@@ -103,7 +113,8 @@ pub fn card(approval: &ApprovalView, paint: Paint) -> String {
         line("also from", &format!("{who} (started or directed it)"));
         line("", "the tenant lets people approve their own runs");
     } else if !approval.excluded.is_empty() {
-        line("not from", &format!("{} (started or directed it)", visible(&approval.excluded.join(", "))));
+        let who = visible(&approval.excluded.join(", ")).into_owned();
+        line("not from", &format!("{who} (started or directed it, or wrote its workflow)"));
     }
     line("asked", &span::away(approval.requested_at, now));
     if approval.state == ApprovalState::Requested {

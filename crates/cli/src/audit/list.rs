@@ -22,7 +22,7 @@ pub struct AuditListArgs {
     #[arg(long, value_name = "PERSON")]
     actor: Option<String>,
     /// How many to show at most.
-    #[arg(long, default_value_t = 50, value_parser = crate::run::filter::limit)]
+    #[arg(long, short = 'n', default_value_t = 50, value_parser = crate::run::filter::limit)]
     limit: usize,
 }
 

@@ -86,9 +86,14 @@ fn in_words(verified: &VerifiedLog) -> String {
 /// What the server says of rows that contradict themselves; any other error is one.
 fn damage(error: anyhow::Error) -> anyhow::Result<String> {
     match error.downcast_ref::<ClientError>() {
-        Some(ClientError::Refused { problem, .. }) if problem.code == "AUDIT_BROKEN" => Ok(problem.detail.clone()),
+        Some(ClientError::Refused { problem, .. }) if problem.code == "AUDIT_BROKEN" => Ok(own_words(&problem.detail)),
         _ => Err(error),
     }
+}
+
+/// The server's words without its advice to run this command.
+fn own_words(detail: &str) -> String {
+    detail.strip_suffix("; run `interlock audit verify`").unwrap_or(detail).to_owned()
 }
 
 fn damaged(client: &ClientArgs, what: String) -> anyhow::Result<()> {
@@ -104,6 +109,12 @@ mod tests {
     use interlock_evidence::checkpoint::Checkpoint;
 
     use super::*;
+
+    #[test]
+    fn damaged_rows_are_told_without_the_advice_to_do_what_was_just_done() {
+        let told = interlock_engine::EngineError::AuditBroken { what: "the block of entry 4".into() }.to_string();
+        assert_eq!(own_words(&told), "the audit log contradicts itself (the block of entry 4)");
+    }
 
     #[test]
     fn the_verdict_says_what_is_not_shown() {

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, ensure};
 use interlock_core::ids::RunId;
+use interlock_core::limits::OUTPUT_BATCH_CHUNKS_MAX;
 use interlock_core::plan::StepSpec;
 use interlock_core::work::output::OutputStream;
 use interlock_protocol::live::path;
@@ -26,6 +27,8 @@ const WARM_UP: u64 = 500;
 const FLOOD_BYTES_PER_S: usize = 50_000_000;
 const FLOOD: Duration = Duration::from_secs(5);
 const PIECE: usize = 64 << 10;
+/// Chunks among which the mark of the cut is: what follows it in its batch has numbers too, and is not kept.
+const LAST_CHUNKS: usize = 8 + OUTPUT_BATCH_CHUNKS_MAX;
 
 pub async fn run(args: &BenchArgs) -> anyhow::Result<Report> {
     let mut harness = Harness::new(args).await?;
@@ -64,8 +67,8 @@ pub async fn run(args: &BenchArgs) -> anyhow::Result<Report> {
     let peak = *peak.lock().unwrap_or_else(PoisonError::into_inner);
     let store = harness.engine.store();
     let head = store.output_heads(harness.tenants[0], flood, 1).await?.pop().context("the flood left no output")?;
-    let last = OutputPlace { attempt: head.attempt, seq: head.next_seq.saturating_sub(8) };
-    let rows = store.output_of_attempt(harness.tenants[0], flood, (0, last), 8).await?;
+    let last = OutputPlace { attempt: head.attempt, seq: head.next_seq.saturating_sub(LAST_CHUNKS as u64) };
+    let rows = store.output_of_attempt(harness.tenants[0], flood, (0, last), LAST_CHUNKS).await?;
     let mark = rows.iter().find(|row| row.stream == OutputStream::Status && row.text.contains("output cut"));
     front.close().await?;
 

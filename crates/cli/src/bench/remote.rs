@@ -59,6 +59,7 @@ impl Remote {
             .args(["--in-flight", &slots.to_string()])
             // Not as an argument: it may hold a password.
             .envs(broker_arg.as_text().map(|text| ("INTERLOCK_BROKER", text)))
+            .envs(broker_arg.authority().map(|path| ("INTERLOCK_BROKER_CA", path)))
             .stdin(Stdio::piped())
             .kill_on_drop(true)
             .spawn()

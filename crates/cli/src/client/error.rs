@@ -154,6 +154,14 @@ fn is_untrusted(what: &str) -> bool {
     what.contains("invalid peer certificate") || what.contains("UnknownIssuer")
 }
 
+/// Why a request did not arrive: the causes, without the two layers of the HTTP client in which they come.
+pub fn behind_request(error: &dyn std::error::Error) -> String {
+    match error.source().and_then(std::error::Error::source) {
+        Some(cause) => in_full(cause),
+        None => in_full(error),
+    }
+}
+
 /// An error with its causes, each said once.
 pub fn in_full(error: &dyn std::error::Error) -> String {
     let mut text = String::new();
@@ -193,6 +201,21 @@ mod tests {
         assert!(refused(401, "UNAUTHORIZED").hint().unwrap().contains("interlock login"));
         assert!(refused(404, "WORKFLOW_NOT_FOUND").hint().unwrap().contains("workflow list"));
         assert!(refused(409, "RUN_TERMINAL_STATE").hint().unwrap().contains("retry"));
+    }
+
+    #[derive(Debug, thiserror::Error)]
+    #[error("error sending request for url (http://h/readyz)")]
+    struct FailedRequest(#[source] FailedConnect);
+
+    #[derive(Debug, thiserror::Error)]
+    #[error("client error (Connect)")]
+    struct FailedConnect(#[source] std::io::Error);
+
+    #[test]
+    fn a_server_that_is_away_is_told_without_the_words_of_the_http_client() {
+        let refused = FailedRequest(FailedConnect(std::io::Error::other("connection refused")));
+        assert_eq!(behind_request(&refused), "connection refused");
+        assert_eq!(behind_request(&std::io::Error::other("no route")), "no route");
     }
 
     #[test]

@@ -137,7 +137,7 @@ impl Client {
     }
 
     fn lost(&self, error: &reqwest::Error) -> ClientError {
-        let what = error::in_full(error);
+        let what = error::behind_request(error);
         if error.is_timeout() && !error.is_connect() {
             return ClientError::TimedOut { server: self.target.server.clone() };
         }

@@ -4,7 +4,9 @@
 use std::time::Duration;
 
 use clap::Args;
+use interlock_core::text::visible::visible;
 use interlock_protocol::health::Health;
+use interlock_protocol::problem::Problem;
 
 use crate::client::{Client, ClientArgs};
 use crate::output::exit::{Exit, ExitError};
@@ -32,7 +34,10 @@ pub async fn run(args: HealthArgs) -> anyhow::Result<()> {
     };
     let (status, answer) = tokio::time::timeout(ANSWER_TIMEOUT, asked).await.map_err(|_| late())??;
     if !status.is_success() {
-        return Err(ExitError::saying(Exit::Unavailable, format!("{server} answers {status}: it is not ready")));
+        let problem = serde_json::from_slice::<Problem>(&answer).ok();
+        let why = problem.map_or_else(String::new, |problem| format!(": {}", visible(&problem.detail)));
+        let said = format!("{server} answers {status}: it is not ready{why}");
+        return Err(ExitError::saying(Exit::Unavailable, said));
     }
     let foreign = |_| ExitError::saying(Exit::Unavailable, format!("{server} answers, and is not an Interlock server"));
     let health: Health = serde_json::from_slice(&answer).map_err(foreign)?;

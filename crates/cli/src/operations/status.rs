@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::Args;
 use interlock_core::text::visible::visible;
 use interlock_core::time::Millis;
-use interlock_protocol::operations::{FeedState, StatusView, path};
+use interlock_protocol::operations::{AuditLogState, FeedState, StatusView, path};
 
 use super::queue;
 use crate::client::{Client, ClientArgs};
@@ -128,6 +128,9 @@ fn page(status: &StatusView, paint: Paint, columns: Columns) -> String {
     if let Some(feed) = status.feed {
         let _ = writeln!(text, "\n{}", paint.dim(wrapped(&feed_words(feed), columns.prose, 2)));
     }
+    if let Some(audit) = status.audit {
+        let _ = writeln!(text, "{}", paint.dim(wrapped(&audit_words(audit), columns.prose, 2)));
+    }
     text
 }
 
@@ -138,6 +141,16 @@ fn feed_words(feed: FeedState) -> String {
         lag => format!("events have waited {} to be sealed, and listeners with them", span::span(Millis(lag))),
     };
     format!("feed at {}; {waits}", feed.cursor)
+}
+
+/// How far the audit log is, which is written from what was sealed.
+fn audit_words(audit: AuditLogState) -> String {
+    let entries = span::counted(audit.entries, "entry", "entries");
+    let waits = match audit.lag_ms {
+        0 => "no event waits to be written to it".to_owned(),
+        lag => format!("events have waited {} to be written to it", span::span(Millis(lag))),
+    };
+    format!("audit log with {entries}; {waits}")
 }
 
 fn heading(text: &mut String, paint: Paint, words: &str) {
@@ -199,6 +212,7 @@ mod tests {
                 }],
             }],
             "feed": { "cursor": 7, "lag_ms": 2_500 },
+            "audit": { "entries": 5, "lag_ms": 61_000 },
         });
         let status: StatusView = serde_json::from_value(status).unwrap();
         for prose in [60, 80] {
@@ -209,5 +223,7 @@ mod tests {
         let whole = page(&status, Paint::OFF, Columns { tables: 400, prose: 400 });
         assert!(whole.contains("the tenant lets people approve their own runs"), "{whole}");
         assert!(whole.contains("feed at 7; events have waited 2.5 s to be sealed"), "{whole}");
+        let audit = "audit log with 5 entries; events have waited 1 min 1 s to be written to it";
+        assert!(whole.contains(audit), "{whole}");
     }
 }

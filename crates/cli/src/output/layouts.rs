@@ -7,7 +7,7 @@ pub struct Layout {
     pub header: &'static [&'static str],
     /// Columns of ids that commands know by their last characters: they are shortened first.
     pub ids: &'static [usize],
-    /// Columns of which a part is worth nothing: they are left out, if at all, and never cut.
+    /// Columns of which a part is worth nothing: others are left out for them, and at most the end of a line is cut.
     pub whole: &'static [usize],
     /// Columns that are left out where there is little room, the least useful first.
     pub dispensable: &'static [usize],
@@ -86,7 +86,7 @@ layouts! {
     webhook_arrivals WEBHOOK_ARRIVALS {
         header: ["DELIVERY", "EVENT", "CAME", "STATUS", "ANSWER"],
         ids: [],
-        whole: [0, 2],
+        whole: [0, 1, 2, 4],
         dispensable: [3, 0],
         rows: [
             ["72d3162e-cc78-11e3-81ab-4c9367dc0958", "pull_request", "3 min ago", "completed", "started …e5f60001 of deploy, …e5f60002 of check-links"],
@@ -158,7 +158,7 @@ layouts! {
     config CONFIG {
         header: ["SETTING", "VALUE", "FROM"],
         ids: [],
-        whole: [],
+        whole: [1],
         dispensable: [2],
         rows: [
             ["listen", "127.0.0.1:8420", "default"],
@@ -382,13 +382,13 @@ layouts! {
 
     /// `interlock run receipts`.
     receipts RECEIPTS {
-        header: ["STEP", "TRY", "EFFECT", "STATE", "ASKED", "ANSWERED", "KEY", "RECEIPT"],
+        header: ["STEP", "TRY", "EFFECT", "STATE", "ASKED", "ANSWERED", "KEY", "RECEIPT", "POLICY"],
         ids: [7],
-        whole: [],
-        dispensable: [7, 5, 4, 6],
+        whole: [6],
+        dispensable: [8, 7, 5, 4, 6],
         rows: [
-            ["restart", "1", "unsafe", "in_doubt", "09:00:12.120", "-", "run_019a8c2e4b7a7f10a1b2c3d4e5f60001/restart/0", "rcp_019a8c2e4b7a7f10a1b2c3d4e5f60001"],
-            ["note", "2", "keyed", "succeeded (late)", "09:00:14.000", "09:00:15.100", "run_019a8c2e4b7a7f10a1b2c3d4e5f60001/note/0", "rcp_019a8c2e4b7a7f10a1b2c3d4e5f60002"],
+            ["restart", "1", "unsafe", "in_doubt", "09:00:12.120", "-", "run_019a8c2e4b7a7f10a1b2c3d4e5f60001/restart/0", "rcp_019a8c2e4b7a7f10a1b2c3d4e5f60001", "4f0c9d2e1b7a"],
+            ["note", "2", "keyed", "succeeded (late)", "09:00:14.000", "09:00:15.100", "run_019a8c2e4b7a7f10a1b2c3d4e5f60001/note/0", "rcp_019a8c2e4b7a7f10a1b2c3d4e5f60002", "-"],
         ]
     }
 
@@ -396,7 +396,7 @@ layouts! {
     bulk_failures BULK_FAILURES {
         header: ["RUN", "CODE", "WHY"],
         ids: [0],
-        whole: [],
+        whole: [2],
         dispensable: [1],
         rows: [
             ["run_019a8c2e4b7a7f10a1b2c3d4e5f60001", "RUN_TERMINAL_STATE", "the run has ended: it is succeeded"],
@@ -432,7 +432,7 @@ layouts! {
     steps STEPS {
         header: ["", "STEP", "KIND", "STATE", "TRIES", "TOOK", ""],
         ids: [],
-        whole: [],
+        whole: [6],
         dispensable: [6, 2],
         rows: [
             ["✓", "check-that-it-runs", "command", "succeeded", "", "1.2 s", "━━━━━━━━━━"],
@@ -445,7 +445,7 @@ layouts! {
         header: ["APPROVAL", "WORKFLOW", "SUBJECT", "QUESTION", "STATE", "VOTES", "YOURS", "DUE", "EXPIRES", "ASKED", "APPROVERS", "RUN"],
         ids: [0, 11],
         whole: [],
-        dispensable: [11, 10, 9, 8, 4, 1],
+        dispensable: [11, 10, 9, 8, 4, 5, 7, 1],
         rows: [
             ["apr_019a8c2e4b7a7f10a1b2c3d4e5f60001", "restart-primary-database", "INC-2041", "Restart the primary database of the shop?", "requested", "1/2", "yes", "in 6 min", "in 23 h", "4 min ago", "sre, database", "run_019a8c2e4b7a7f10a1b2c3d4e5f60001"],
             ["apr_019a8c2e4b7a7f10a1b2c3d4e5f60002", "deploy", "shop/api#4711", "Deploy?", "requested", "0/1", "-", "-", "in 10 min", "2 h ago", "anybody", "run_019a8c2e4b7a7f10a1b2c3d4e5f60002"],
@@ -484,7 +484,8 @@ mod shown {
                 assert!(line.width() <= width, "{name} in {width} columns: {line}");
             }
             for row in rows {
-                for id in layout.ids.iter().chain(layout.whole).map(|column| row[*column]).filter(|id| id.len() > 32) {
+                let is_id = |text: &&str| text.len() > 32 && text.is_ascii() && !text.contains([' ', ':']);
+                for id in layout.ids.iter().chain(layout.whole).map(|column| row[*column]).filter(is_id) {
                     let begun = shown.contains(&id[..8]);
                     assert!(!begun || shown.contains(id), "{name} in {width} columns cuts {id}:\n{shown}");
                 }

@@ -70,6 +70,12 @@ pub fn clock(at: Timestamp) -> String {
     local(at, "%H:%M:%S%.3f")
 }
 
+/// The same with the day in front, of what did not happen today.
+pub fn clock_on_its_day(at: Timestamp, now: Timestamp) -> String {
+    let day = |at| local(at, "%Y-%m-%d");
+    if day(at) == day(now) { clock(at) } else { format!("{} {}", day(at), clock(at)) }
+}
+
 /// Date and time where this command runs.
 pub fn instant(at: Timestamp) -> String {
     local(at, "%Y-%m-%d %H:%M:%S")

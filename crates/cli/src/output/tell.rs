@@ -12,7 +12,8 @@ pub fn tell(event: &Event) -> Option<(Tone, String)> {
         Event::RunCreated { workflow, .. } => (Tone::Bold, format!("● {workflow} started")),
         Event::RunCompleted {} => (Tone::Good, "● succeeded".into()),
         Event::RunFailed { reason, .. } => {
-            (Tone::Bad, format!("● failed{}", reason.map_or_else(String::new, |reason| format!(" ({reason})"))))
+            let reason = reason.map_or_else(String::new, |reason| format!(" ({})", reason.as_str().replace('_', " ")));
+            (Tone::Bad, format!("● failed{reason}"))
         }
         Event::RunCanceled { done: true, reason } => (Tone::Careful, format!("● canceled: {reason}")),
         Event::RunCanceled { done: false, reason } => (Tone::Careful, format!("● canceling: {reason}")),

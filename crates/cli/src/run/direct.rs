@@ -153,14 +153,18 @@ fn previewed(found: &RollbackPreview) -> String {
         let with = undone.with.as_ref().map_or_else(String::new, |with| format!(" {}", visible(with.as_str())));
         let (step, by) = (visible(&undone.step), visible(&undone.by));
         lines.push(format!("{}. {step} ({}) is undone by {by}{with}", index + 1, undone.state));
+        lines.extend(undone.verified_by.as_ref().map(|by| format!("   verified by {}", visible(by))));
         lines.extend(undone.policy.as_ref().filter(|policy| policy.verdict != "allow").map(ruled));
     }
     if found.undone.is_empty() {
-        lines.push("Nothing would be undone.".to_owned());
+        let why = if found.left.is_empty() { ": no step has changed anything" } else { "" };
+        lines.push(format!("Nothing would be undone{why}."));
     }
     let left = |left: &LeftStep| format!("{} ({}) stays as it is: {}", visible(&left.step), left.state, left.why);
     lines.extend(found.left.iter().map(left));
-    lines.push(format!("Asked first: {}", found.asks));
+    if !found.undone.is_empty() {
+        lines.push(format!("Asked first: {}", found.asks));
+    }
     lines.join("\n") + "\n"
 }
 
@@ -282,6 +286,18 @@ mod tests {
         assert_eq!(told(&view), format!("{run_id} (deploy, paused (in doubt))"));
         view["subject"] = "INC-1".into();
         assert_eq!(told(&view), format!("{run_id} (deploy for INC-1, paused (in doubt))"));
+    }
+
+    #[test]
+    fn a_preview_of_nothing_says_why_and_asks_nobody() {
+        let told = |left: serde_json::Value| {
+            let found = serde_json::json!({ "undone": [], "left": left, "asks": "nobody" });
+            previewed(&serde_json::from_value(found).unwrap())
+        };
+        assert_eq!(told(serde_json::json!([])), "Nothing would be undone: no step has changed anything.\n");
+        let left =
+            serde_json::json!([{ "step": "a", "position": 0, "state": "rolled_back", "why": "it is undone already" }]);
+        assert_eq!(told(left), "Nothing would be undone.\na (rolled_back) stays as it is: it is undone already\n");
     }
 
     #[test]

@@ -2,6 +2,8 @@
 
 use clap::Args;
 use interlock_core::ids::RunId;
+use interlock_core::run::event::Event;
+use interlock_core::state::ReceiptState;
 use interlock_core::text::visible::visible;
 use interlock_core::time::Timestamp;
 use interlock_protocol::live::{Cursor, FeedPage, path};
@@ -71,7 +73,11 @@ pub async fn run(args: EventsArgs) -> anyhow::Result<()> {
     let limit = args.limit.unwrap_or(SHOWN_BY_DEFAULT);
     let events = newest(&client, topic, args.since, limit).await?;
     printer.show(&events, |_| {
-        if events.is_empty() { "Nothing has happened.".to_owned() } else { events.iter().map(line).collect() }
+        let now = span::now();
+        if events.is_empty() {
+            return "Nothing has happened.".to_owned();
+        }
+        events.iter().map(|event| line(event, now)).collect()
     })?;
     if events.len() >= limit {
         let more = format!("The newest {} are shown; `--limit {}` shows more", events.len(), limit.saturating_mul(10));
@@ -160,12 +166,12 @@ async fn stay(printer: Printer, mut follow: Follow, since: Option<Timestamp>) ->
 
 fn print(printer: Printer, event: &RunEvent) -> anyhow::Result<()> {
     // One JSON document a line for YAML as well: few tools read a stream of YAML documents.
-    let text = if printer.format == Format::Table { line(event) } else { serde_json::to_string(event)? };
+    let text = if printer.format == Format::Table { line(event, span::now()) } else { serde_json::to_string(event)? };
     say(&text)
 }
 
 /// One event as a line: when, which run, its name in the catalogue, the step, what it says, who caused it and why.
-fn line(event: &RunEvent) -> String {
+fn line(event: &RunEvent, now: Timestamp) -> String {
     let run = event.subject.as_deref().map_or_else(
         || {
             let id = event.run_id.to_string();
@@ -173,8 +179,57 @@ fn line(event: &RunEvent) -> String {
         },
         |subject| visible(subject).into_owned(),
     );
-    let words = event.known.as_ref().and_then(tell).map(|(_, words)| words).unwrap_or_default();
+    let words = event.known.as_ref().map(words).unwrap_or_default();
     let step = event.step.as_deref().map_or_else(String::new, |step| format!("{} ", visible(step)));
     let said = format!("{step}{}{}", visible(&words), event.caused(&words));
-    format!("{}  {run:<14} {:<26} {}\n", span::clock(event.at), visible(&event.event), said.trim_start())
+    let at = span::clock_on_its_day(event.at, now);
+    let line = format!("{at}  {run:<14} {:<26} {}", visible(&event.event), said.trim());
+    format!("{}\n", line.trim_end())
+}
+
+/// The event in words, also of those that a timeline leaves out.
+fn words(event: &Event) -> String {
+    match event {
+        Event::ReceiptRecorded { state: ReceiptState::Intent, receipt, .. } => {
+            format!("→ an effect is about to be sent ({receipt})")
+        }
+        Event::ReceiptRecorded { state, receipt, .. } => {
+            format!("= the effect is {} ({receipt})", state.as_str().replace('_', " "))
+        }
+        event => tell(event).map(|(_, words)| words).unwrap_or_default(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use interlock_core::ids::ReceiptId;
+
+    use super::*;
+
+    fn event(kind: &str, payload: &serde_json::Value) -> RunEvent {
+        let told = serde_json::json!({
+            "id": "7", "type": kind, "run_id": RunId::from_bytes([1; 16]), "seq": 7, "at": 1_500, "step": "pay",
+            "position": 0, "payload": payload, "context": { "initiator": "system" },
+        });
+        RunEvent::from_view(serde_json::from_value(told).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn what_did_not_happen_today_has_its_day_in_front() {
+        let done = event("execution.step.completed", &serde_json::json!({ "attempt": 1, "output_bytes": 4 }));
+        let day_after = Timestamp(2 * 86_400_000);
+        let (today, earlier) = (line(&done, Timestamp(2_000)), line(&done, day_after));
+        assert!(earlier.ends_with(&today) && earlier.len() == today.len() + 11, "{earlier}{today}");
+    }
+
+    #[test]
+    fn an_effect_is_told_by_its_receipt() {
+        let receipt = ReceiptId::from_bytes([4; 16]);
+        let told = |state: &str| {
+            let payload = serde_json::json!({ "attempt": 1, "receipt": receipt, "state": state });
+            line(&event("receipt.recorded", &payload), Timestamp(2_000))
+        };
+        assert!(told("intent").contains(&format!("pay → an effect is about to be sent ({receipt})\n")));
+        assert!(told("in_doubt").contains(&format!("pay = the effect is in doubt ({receipt})\n")));
+    }
 }

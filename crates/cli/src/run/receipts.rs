@@ -1,7 +1,6 @@
 //! `interlock run receipts`: the run's effects on other systems.
 
 use clap::Args;
-use interlock_core::run::receipt::Receipt;
 use interlock_core::state::ReceiptState;
 use interlock_protocol::runs::{ReceiptList, StepView, path};
 
@@ -22,12 +21,17 @@ pub async fn run(client: &Client, printer: Printer, args: ReceiptsArgs) -> anyho
     let run = find::run(client, &args.run.run).await?;
     let list: ReceiptList = client.get(fill(path::RECEIPTS, &[("run", &run)])).send().await?;
     let steps = show::steps(client, run).await?;
-    printer.list(&list.receipts, |_| table(&list.receipts, &steps), "It has named no effect on another system.")
+    printer.list(&list.receipts, |_| table(&list, &steps), "It has named no effect on another system.")
 }
 
-fn table(receipts: &[Receipt], steps: &[StepView]) -> Table {
+/// How much of a bundle's hash is shown: as much as tells two versions apart.
+const BUNDLE_CHARS: usize = 12;
+
+fn table(list: &ReceiptList, steps: &[StepView]) -> Table {
     let mut table = Table::of(&layouts::RECEIPTS);
-    for receipt in receipts {
+    for receipt in &list.receipts {
+        let bundle = list.bundles.get(&receipt.id.to_string());
+        let bundle: Option<String> = bundle.map(|hash| hash.chars().take(BUNDLE_CHARS).collect());
         let step = steps.iter().find(|step| step.position == receipt.position).map(|step| step.key.as_str());
         let late = if receipt.late { " (late)" } else { "" };
         table.row([
@@ -39,6 +43,7 @@ fn table(receipts: &[Receipt], steps: &[StepView]) -> Table {
             Cell::or_dash(receipt.outcome_at.map(span::instant)),
             Cell::new(&receipt.key),
             Cell::new(receipt.id.to_string()),
+            Cell::or_dash(bundle),
         ]);
     }
     table

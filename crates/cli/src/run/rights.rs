@@ -72,7 +72,9 @@ impl CallerRights {
         {
             let but = match &self.me.person {
                 None => "; a key cannot",
-                Some(person) if excluded.contains(person) => "; you cannot, because you started or directed it",
+                Some(person) if excluded.contains(person) => {
+                    "; you cannot, because you started or directed it, or wrote its workflow"
+                }
                 Some(_) => "",
             };
             told.push(format!("An approver can approve or reject it{but}."));
@@ -132,6 +134,7 @@ mod tests {
             tenant_name: "default".into(),
             client: "c".into(),
             person: person.map(str::to_owned),
+            key: None,
             roles: roles.iter().copied().collect(),
             groups: vec![],
             workspace: None,

@@ -5,10 +5,10 @@ use std::fmt::Write;
 use clap::Args;
 use interlock_core::ids::{ReceiptId, RunId};
 use interlock_core::json::Json;
-use interlock_core::run::UNDO_TRIGGER;
 use interlock_core::run::event::Event;
 use interlock_core::run::metrics::RunMetrics;
 use interlock_core::run::receipt::Receipt;
+use interlock_core::run::{Trigger, UNDO_TRIGGER};
 use interlock_core::state::{AssignmentState, RunState, StepKind, StepState};
 use interlock_core::text::visible::visible;
 use interlock_core::time::{Millis, Timestamp};
@@ -195,7 +195,7 @@ fn tail_lines(page: &OutputPage) -> String {
 pub fn one_line(run: &RunView, paint: Paint) -> String {
     let state = paint.tone(run_tone(run.state), run.state);
     let took = run.duration_ms.map_or_else(String::new, |ms| format!(" in {}", span::span(Millis(ms))));
-    let reason = run.reason.map_or_else(String::new, |reason| format!(" ({reason})"));
+    let reason = run.reason.map_or_else(String::new, |reason| format!(" ({})", reason.as_str().replace('_', " ")));
     let error = run.error.as_ref().map_or_else(String::new, |error| format!(": {}", error_lines(error, 2)));
     format!("{} {state}{took}{reason}{error}\n", run.run_id)
 }
@@ -240,9 +240,12 @@ fn page(shown: &ShownRun, now: Timestamp, paint: Paint, widths: Widths) -> Strin
     }
     let by = run.started_by.as_deref().map_or_else(String::new, |person| format!(" by {}", visible(person)));
     line("started", format!("{}{by}, {}", span::instant(run.created_at), span::away(run.created_at, now)));
+    if run.started_by.is_none() && ![Trigger::API, UNDO_TRIGGER].contains(&run.trigger.kind.as_str()) {
+        line("trigger", visible(&run.trigger.to_string()).into_owned());
+    }
     match (run.finished_at, run.duration_ms) {
         (Some(at), Some(ms)) => line("ended", format!("{}, after {}", span::instant(at), span::span(Millis(ms)))),
-        _ => line("running for", span::span(now.since(run.created_at))),
+        _ => line("so far", span::span(now.since(run.created_at))),
     }
     if let Some(deadline) = run.deadline_at.filter(|_| run.finished_at.is_none()) {
         line("deadline", format!("{}, {}", span::instant(deadline), span::away(deadline, now)));
@@ -283,7 +286,14 @@ fn page(shown: &ShownRun, now: Timestamp, paint: Paint, widths: Widths) -> Strin
         let steps: Vec<String> = run
             .undone
             .iter()
-            .map(|undone| format!("{} ({})", visible(key(undone.position).unwrap_or("?")), undone.outcome))
+            .map(|undone| {
+                let seen = match undone.verified {
+                    Some(true) => ", verified",
+                    Some(false) => ", unverified",
+                    None => "",
+                };
+                format!("{} ({}{seen})", visible(key(undone.position).unwrap_or("?")), undone.outcome)
+            })
             .collect();
         line("undone", steps.join(", "));
     }

@@ -16,6 +16,8 @@ pub fn words(worker: &SkippedWorker, now: Timestamp) -> String {
     let until = until.map_or_else(String::new, |at| format!("; it ends {}", span::away(at, now)));
     let reason = match reason {
         SkipReason::Environment | SkipReason::Segment | SkipReason::Profile => "out of its bounds",
+        SkipReason::Labels => "its labels",
+        SkipReason::Latency => "too far away",
         other => other.as_str(),
     };
     format!("`{}` is skipped: {reason}{since}{check}{why}{run}{until}.", visible(name))
@@ -36,6 +38,8 @@ mod tests {
     fn a_skipped_worker_is_told_with_its_reason() {
         let bound = words(&skip(SkipReason::Environment, "it is bound to `dev`"), Timestamp(0));
         assert_eq!(bound, "`box` is skipped: out of its bounds: it is bound to `dev`.");
+        let far = words(&skip(SkipReason::Latency, "its calls take 90 ms to be answered"), Timestamp(0));
+        assert_eq!(far, "`box` is skipped: too far away: its calls take 90 ms to be answered.");
         let errored = SkippedWorker { check: Some(FaultCheck::Canary), ..skip(SkipReason::Errored, "no seccomp") };
         let errored = words(&SkippedWorker { until: Some(Timestamp(60_000)), ..errored }, Timestamp(0));
         assert!(errored.starts_with("`box` is skipped: errored: canary: no seccomp; it ends in "), "{errored}");

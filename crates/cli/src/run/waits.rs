@@ -50,7 +50,7 @@ fn table(waits: &[WaitView]) -> Table {
             Cell::new(&wait.signal),
             Cell::new(&wait.key),
             Cell::new(wait.run_id.to_string()),
-            Cell::new((wait.position + 1).to_string()),
+            Cell::new(wait.step.clone().unwrap_or_else(|| (wait.position + 1).to_string())),
             Cell::new(span::away(wait.opened_at, now)),
         ]);
     }

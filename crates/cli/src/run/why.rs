@@ -120,7 +120,7 @@ pub fn words(cause: &Cause, now: Timestamp) -> String {
     };
     let when = |at: &Timestamp| format!("{} ({})", span::away(*at, now), span::instant(*at));
     match cause {
-        Cause::Silent { session, worker, attempt, last_heartbeat_at, lease_expires_at } => {
+        Cause::Silent { session, worker, attempt, last_heartbeat_at, lease_expires_at, .. } => {
             let then = lease_expires_at.filter(|at| *at > now).map_or_else(
                 || "its lease is over, and the step is being taken back".to_owned(),
                 |at| format!("unless it comes back, the step is taken from it {}", when(&at)),
@@ -143,11 +143,11 @@ pub fn words(cause: &Cause, now: Timestamp) -> String {
             )
         }
         Cause::Running { session, worker, attempt, since, times_out_at, last_heartbeat_at } => {
-            let since = since.map_or_else(String::new, |at| format!(" since {}", span::span(now.since(at))));
+            let lasting = since.map_or_else(String::new, |at| format!(" for {}", span::span(now.since(at))));
             let limit = times_out_at.map_or_else(String::new, |at| format!("; it times out {}", when(&at)));
             let heard = last_heartbeat_at
                 .map_or_else(String::new, |at| format!("; it was last heard of {} ago", span::span(now.since(at))));
-            format!("{} has been running attempt {attempt}{since}{limit}{heard}.", named(worker.as_deref(), session))
+            format!("{} has been running attempt {attempt}{lasting}{limit}{heard}.", named(worker.as_deref(), session))
         }
         Cause::Unclaimed { queue, task, needs, since, workers, only_embedded, refused } => {
             let needs: Vec<_> = needs.iter().map(|name| visible(name)).collect();
@@ -302,7 +302,7 @@ pub fn words(cause: &Cause, now: Timestamp) -> String {
                 .to_owned()
         }
         Cause::Ended { at, reason, approvals } => {
-            let reason = reason.map_or_else(String::new, |reason| format!(": {reason}"));
+            let reason = reason.map_or_else(String::new, |reason| format!(": {}", reason.as_str().replace('_', " ")));
             let decided: String = approvals.iter().map(decided_by).collect();
             format!("It ended {}{reason}.{decided}", when(at))
         }
@@ -329,7 +329,7 @@ fn approval_words(people: &[&[String]; 3], needed: u32, message: Option<&str>, i
         let _ = write!(text, " ({} approved already)", listed(approved_by));
     }
     if !excluded.is_empty() {
-        let _ = write!(text, "; not {}, who started or directed it", listed(excluded));
+        let _ = write!(text, "; not {}, who started or directed it, or wrote its workflow", listed(excluded));
     }
     text.push('.');
     if let Some(message) = message {
@@ -345,7 +345,13 @@ fn advice(remedy: Remedy, explanation: &Explanation) -> (Option<String>, &'stati
     let run = explanation.run_id;
     let command = |text: String| Some(format!("interlock {text}"));
     match remedy {
-        Remedy::Wait => (None, "Nothing needs to be done; it goes on by itself."),
+        Remedy::Wait => match stopped_holder(explanation) {
+            Some(holder) => (
+                command(format!("run why {holder}")),
+                "see what that run waits for: it has stopped, and this one starts once it has ended",
+            ),
+            None => (None, "Nothing needs to be done; it goes on by itself."),
+        },
         Remedy::StartWorker => (command(worker(explanation)), "start a worker that knows the task"),
         Remedy::Signal => {
             let signal = explanation.because.iter().find_map(|cause| match cause {
@@ -397,6 +403,14 @@ fn advice(remedy: Remedy, explanation: &Explanation) -> (Option<String>, &'stati
     }
 }
 
+/// The run that holds the subject of a queued one, where that run does not go on by itself.
+fn stopped_holder(explanation: &Explanation) -> Option<RunId> {
+    explanation.because.iter().find_map(|cause| match cause {
+        Cause::Queued { held_by, holder_state: Some(RunState::Paused | RunState::WaitingApproval), .. } => *held_by,
+        _ => None,
+    })
+}
+
 /// The command, without the program's name, that says what became of an effect in doubt.
 pub fn resolve_command(run: RunId, step: Option<&str>) -> String {
     let step = step.map_or_else(String::new, |step| format!(" --step {}", as_argument(step)));
@@ -426,14 +440,16 @@ fn kept_from_it(refused: &RefusedWorker) -> String {
 /// The command line of a worker that would take the step.
 fn worker(explanation: &Explanation) -> String {
     let wanted = explanation.because.iter().find_map(|cause| match cause {
-        Cause::Unclaimed { queue, task, .. } => Some((queue, task.as_deref())),
         Cause::Assigning { queue, .. } => Some((queue, None)),
         Cause::UnknownTask { queue, task, .. } => Some((queue, Some(task.as_str()))),
+        Cause::Unclaimed { queue, task, .. } | Cause::Silent { queue: Some(queue), task, .. } => {
+            Some((queue, task.as_deref()))
+        }
         _ => None,
     });
     let is_command = explanation.because.iter().any(|cause| match cause {
         Cause::Assigning { .. } => true,
-        Cause::Unclaimed { needs, .. } => !needs.is_empty(),
+        Cause::Unclaimed { needs, .. } | Cause::Silent { needs, .. } => !needs.is_empty(),
         _ => false,
     });
     let task = wanted.and_then(|(_, task)| task).unwrap_or("NAME");
@@ -479,7 +495,8 @@ mod tests {
     #[test]
     fn a_question_keeps_its_own_full_stop() {
         let told = words(&approval("Deploy for everybody?"), Timestamp(0));
-        assert!(told.contains("who started or directed it. The question: Deploy for everybody? apr_"), "{told}");
+        let question = "who started or directed it, or wrote its workflow. The question: Deploy for everybody? apr_";
+        assert!(told.contains(question), "{told}");
         let told = words(&approval("Deploy"), Timestamp(0));
         assert!(told.contains("The question: Deploy. apr_"), "{told}");
     }
@@ -493,6 +510,43 @@ mod tests {
         }
         let text = page(&explained(RunState::WaitingApproval, cause), Timestamp(0), Paint::OFF, 400);
         assert!(!text.contains("not olga") && text.contains("the tenant lets people approve their own runs"), "{text}");
+    }
+
+    #[test]
+    fn a_queued_run_sends_to_the_run_that_has_stopped_in_front_of_it() {
+        let holder = RunId::from_bytes([3; 16]);
+        let queued = |holder_state| Cause::Queued {
+            subject: "P-1".into(),
+            held_by: Some(holder),
+            holder_state: Some(holder_state),
+        };
+        for (state, stopped) in
+            [(RunState::Paused, true), (RunState::WaitingApproval, true), (RunState::Running, false)]
+        {
+            let mut page_of = explained(RunState::Pending, queued(state));
+            page_of.explanation.next = vec![Remedy::Wait, Remedy::Cancel];
+            let text = page(&page_of, Timestamp(0), Paint::OFF, 200);
+            assert_eq!(text.contains(&format!("interlock run why {holder}\n")), stopped, "{text}");
+            assert_eq!(text.contains("Nothing needs to be done"), !stopped, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_silent_worker_is_replaced_by_one_that_has_the_task() {
+        let silent = |queue: &str, task: Option<&str>| Cause::Silent {
+            session: SessionId::from_bytes([4; 16]),
+            worker: Some("till-1".into()),
+            attempt: 1,
+            last_heartbeat_at: Timestamp(0),
+            lease_expires_at: None,
+            queue: Some(queue.into()),
+            task: task.map(str::to_owned),
+            needs: if task.is_some() { BTreeSet::new() } else { BTreeSet::from(["commands".to_owned()]) },
+        };
+        let command = |cause| worker(&explained(RunState::Running, cause).explanation);
+        assert_eq!(command(silent("default", Some("pay"))), "worker --task pay=PROGRAM");
+        assert_eq!(command(silent("till", Some("pay"))), "worker --queue till --task pay=PROGRAM");
+        assert_eq!(command(silent("default", None)), "worker --commands FILE");
     }
 
     #[test]

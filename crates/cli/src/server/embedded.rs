@@ -28,6 +28,7 @@ impl Transport for Embedded {
             lease_ms: registered.lease,
             renew_every_ms: registered.renew_every,
             epoch: registered.epoch,
+            takes: Vec::new(),
         })
     }
 

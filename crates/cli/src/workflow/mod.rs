@@ -17,6 +17,9 @@ use clap::{Args, Subcommand};
 
 use crate::client::ClientArgs;
 
+/// Who applied a version behind which no person is known.
+const A_KEY: &str = "a key";
+
 #[derive(Args)]
 pub struct WorkflowArgs {
     #[command(flatten)]

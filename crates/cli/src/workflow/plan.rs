@@ -68,16 +68,31 @@ pub async fn run(client: &ClientArgs, printer: Printer, args: PlanArgs) -> anyho
 /// A decision in a few words.
 fn decided(policy: &Predicted) -> String {
     let tier = policy.tier.as_ref().map_or_else(String::new, |tier| format!(", tier {tier}"));
-    let of = if policy.approvers.is_empty() { String::new() } else { format!(" of {}", policy.approvers.join(", ")) };
     let said = match (policy.verdict.as_str(), policy.quorum) {
         ("allow", _) => "allowed".to_owned(),
-        ("needs_approval", Some(1)) => format!("one person{of} must approve"),
-        ("needs_approval", Some(quorum)) => format!("{quorum} people{of} must approve"),
+        ("needs_approval", Some(1)) => "one person must approve".to_owned(),
+        ("needs_approval", Some(quorum)) => format!("{quorum} people must approve"),
         ("deny", _) => "denied".to_owned(),
         (verdict, _) => verdict.to_owned(),
     };
     let may_change = if policy.may_change { "; what the run is may change it" } else { "" };
     format!("{said}{tier}{may_change}")
+}
+
+/// Who could approve it.
+fn who_may(policy: &Predicted) -> String {
+    let of = match policy.approvers.as_slice() {
+        [] => "anybody who may approve".to_owned(),
+        groups => format!("people of {}", groups.join(", ")),
+    };
+    let named = |excluded: &String| match excluded.as_str() {
+        "starter" if policy.self_approval => "who starts the run (unless the tenant allows self-approval)",
+        "starter" => "who starts the run",
+        _ => "who wrote the workflow",
+    };
+    let excluded: Vec<&str> = policy.excluded.iter().map(named).collect();
+    let but = if excluded.is_empty() { String::new() } else { format!(", except {}", excluded.join(" and ")) };
+    format!("{of}{but}")
 }
 
 fn page(walk: &Walk, paint: Paint) -> String {
@@ -131,11 +146,40 @@ fn told(text: &mut String, number: usize, step: &Walked, paint: Paint) {
     }
     if let Some(policy) = &step.policy {
         line("policy", decided(policy));
+        if policy.verdict == "needs_approval" {
+            line("by", who_may(policy));
+        }
         for reason in &policy.reasons {
             line("", reason.clone());
         }
     }
     for note in &step.notes {
         line("note", note.clone());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_prediction_says_who_could_approve() {
+        let mut policy = Predicted {
+            verdict: "needs_approval".into(),
+            tier: Some("high".into()),
+            reasons: vec!["two_keys: it is destructive".into()],
+            quorum: Some(2),
+            approvers: Vec::new(),
+            excluded: vec!["starter".into(), "author".into()],
+            self_approval: false,
+            may_change: false,
+        };
+        assert_eq!(decided(&policy), "2 people must approve, tier high");
+        assert_eq!(who_may(&policy), "anybody who may approve, except who starts the run and who wrote the workflow");
+        (policy.quorum, policy.self_approval) = (Some(1), true);
+        (policy.approvers, policy.excluded) = (vec!["sre".into(), "dba".into()], vec!["starter".into()]);
+        assert_eq!(decided(&policy), "one person must approve, tier high");
+        let who = "people of sre, dba, except who starts the run (unless the tenant allows self-approval)";
+        assert_eq!(who_may(&policy), who);
     }
 }

@@ -53,7 +53,7 @@ fn why_offers_only_what_the_caller_may_do() {
     assert!(own.contains("you cannot, because you started or directed it"), "{own}");
     assert_eq!(up.run(&["run", "why", "INC-2", "-o", "json"]).json()["next"], serde_json::json!(["cancel"]));
     let shown = up.run(&["approval", "show", "INC-2"]).out;
-    assert!(shown.contains("ada (started or directed it)"), "{shown}");
+    assert!(shown.contains("ada (started or directed it, or wrote its workflow)"), "{shown}");
 
     sign_in(&up, "vera");
     let viewer = up.run(&["run", "why", "INC-2"]).out;

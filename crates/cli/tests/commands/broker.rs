@@ -6,7 +6,7 @@ use std::process::{Child, Stdio};
 use crate::harness::{Up, eventually};
 use crate::redis_server::RedisServer;
 
-struct KilledOnDrop(Child);
+pub struct KilledOnDrop(pub Child);
 
 impl Drop for KilledOnDrop {
     fn drop(&mut self) {
@@ -44,6 +44,28 @@ async fn a_worker_over_the_broker_does_the_work() {
     };
     // Calls that the broker was too slow for were requests; the next ones go over it again.
     assert!(eventually(|| handled() >= Some(3)), "the calls went over the broker: {}", metrics());
+}
+
+#[tokio::test]
+async fn a_broker_with_tls_is_trusted_by_the_authority_that_is_named() {
+    let redis = RedisServer::start_with_tls().await;
+    let authority = redis.authority().display().to_string();
+    let up = Up::start(&["--no-demo", "--broker", &redis.url(), "--broker-ca", &authority]);
+    let server = up.server();
+    let ready = format!("until curl -s {server}/readyz | grep -q '\"ready\"'; do sleep 0.05; done");
+    assert_eq!(up.shell(&ready).code, 0);
+    // Without the authority nothing is said to the broker, and the server tells that it is not reached.
+    let apart = Up::start(&["--no-demo", "--broker", &redis.url()]);
+    let degraded = format!("until curl -s {}/readyz | grep -q '\"degraded\"'; do sleep 0.05; done", apart.server());
+    assert_eq!(apart.shell(&degraded).code, 0);
+    let (data, empty) = (up.path("unused").display().to_string(), up.file("not-a-certificate.pem", "nothing"));
+    for (url, file, says) in [
+        (redis.url(), &empty, "there is no certificate in it"),
+        (redis.url().replace("rediss", "redis"), &authority, "rediss://HOST:PORT"),
+    ] {
+        let wrong = up.run(&["server", "--data", &data, "--broker", &url, "--broker-ca", file]);
+        assert!(wrong.code == 78 && wrong.err.contains(says), "{wrong:?}");
+    }
 }
 
 #[tokio::test]

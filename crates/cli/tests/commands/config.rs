@@ -4,7 +4,8 @@ use std::process::Stdio;
 
 use serde_json::Value;
 
-use crate::harness::{Output, Up};
+use crate::broker::KilledOnDrop;
+use crate::harness::{Output, Up, eventually};
 
 const FILE: &str = r#"
 listen = "127.0.0.1:1"
@@ -181,4 +182,49 @@ fn logs_are_text_or_json_with_levels_by_module() {
     assert!(json["message"].is_string() && json["timestamp"].is_string(), "{json}");
     let text = line("text", "error,interlock_worker=warn");
     assert!(text.contains("WARN interlock_worker"), "{text}");
+}
+
+#[test]
+fn a_server_logs_what_runs_do_as_json() {
+    let up = Up::start(&["--no-demo"]);
+    let data = up.path("logging");
+    let log = up.path("server.log");
+    let arguments = ["up", "--no-demo", "--listen", "127.0.0.1:0", "--log", "info", "--log-format", "json", "--data"];
+    let server = up
+        .command()
+        .args(arguments)
+        .arg(&data)
+        .stdout(Stdio::piped())
+        .stderr(std::fs::File::create(&log).unwrap())
+        .spawn();
+    let mut server = KilledOnDrop(server.unwrap());
+    let mut lines = std::io::BufRead::lines(std::io::BufReader::new(server.0.stdout.take().unwrap()));
+    let said: Vec<String> = lines.by_ref().map(Result::unwrap).take_while(|line| !line.contains("Ctrl-C")).collect();
+    let url = said.iter().find_map(|line| line.split_whitespace().find(|word| word.starts_with("http://"))).unwrap();
+    let url = url.trim_end_matches(',').to_owned();
+    std::thread::spawn(move || lines.for_each(drop));
+    let key = std::fs::read_to_string(data.join("local.key")).unwrap();
+    let curl = |path: &str, body: &str| {
+        let head = format!("-H 'authorization: Bearer {}' -H 'content-type: application/json'", key.trim());
+        let done = up.shell(&format!("curl -s {url}/api/v1{path} {head} -H 'idempotency-key: \"k-1\"' -d '{body}'"));
+        serde_json::from_str::<Value>(&done.out).unwrap_or_else(|error| panic!("{error}: {done:?}"))
+    };
+    let plan =
+        r#"{ "plan": { "workflow": "w", "version": 1, "steps": [{ "key": "a", "kind": "task", "handler": "t" }] } }"#;
+    let started = curl("/runs", plan);
+    let run = started["run_id"].as_str().unwrap_or_else(|| panic!("{started}")).to_owned();
+    assert_eq!(curl("/runs", plan)["run_id"], run);
+    curl(&format!("/runs/{run}/cancel"), r#"{ "reason": "s3cret" }"#);
+    let told = || -> Vec<Value> {
+        let text = std::fs::read_to_string(&log).unwrap();
+        let lines = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap_or_else(|_| panic!("{line}")));
+        lines.filter(|line| line["run_id"] == *run).collect()
+    };
+    let has = |event: &str| told().iter().any(|line| line["event"] == event && line["level"] == "INFO");
+    for event in ["run_created", "run_transition", "idempotency_hit", "run_completed"] {
+        assert!(eventually(|| has(event)), "{event} is not in {:#?}", told());
+    }
+    let lines = told();
+    assert!(lines.iter().all(|line| line["tenant_id"].is_string() && line["target"] == "interlock_engine::run_log"));
+    assert!(lines.iter().all(|line| !line.to_string().contains("s3cret")), "{lines:#?}");
 }

@@ -50,4 +50,6 @@ fn what_a_program_has_cost_adds_up_and_ends_the_run_at_the_limit() {
     let told = up.run(&["run", "show", "latest", "-o", "json"]).json();
     assert_eq!((&told["reason"], &told["spent_unit"]), (&json!("spend_exhausted"), &json!("credits")), "{told}");
     assert!(told.to_string().contains("has spent 3 of the 2 credits that `limits.spend` allows"), "{told}");
+    let page = up.run(&["evidence", "export", told["run_id"].as_str().unwrap(), "--html"]);
+    assert!(page.out.contains("<td>2</td><td>3000000 millionths of credits</td>"), "{page:?}");
 }

@@ -1,6 +1,10 @@
 //! The commands of an operator on call.
 
+use std::io::{BufRead, BufReader, Write};
+use std::net::TcpListener;
 use std::process::{Child, Stdio};
+
+use interlock_protocol::problem::Problem;
 
 use crate::harness::{Output, Up};
 
@@ -62,6 +66,32 @@ fn the_status_says_what_is_wrong_and_ends_with_it() {
     drop(worker);
 }
 
+/// One request is answered: the store is away.
+fn server_without_its_store() -> std::net::SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        let mut head = BufReader::new(stream.try_clone().unwrap()).lines();
+        while head.next().is_some_and(|line| !line.unwrap().is_empty()) {}
+        let problem = Problem::new(503, "STORE_UNAVAILABLE", "the store takes no commits");
+        let (body, kind) = (serde_json::to_string(&problem).unwrap(), "application/problem+json");
+        let head = format!("content-type: {kind}\r\ncontent-length: {}\r\nconnection: close", body.len());
+        write!(stream, "HTTP/1.1 503 Service Unavailable\r\n{head}\r\n\r\n{body}").unwrap();
+    });
+    address
+}
+
+#[test]
+fn health_says_why_a_server_is_not_ready_and_a_server_that_is_away_is_told_in_short() {
+    let up = Up::start(&["--no-demo"]);
+    let unready = up.run(&["health", "--server", &format!("http://{}", server_without_its_store())]);
+    assert!(unready.code == 69 && unready.err.contains("not ready: the store takes no commits"), "{unready:?}");
+    let away = up.run(&["status", "--server", "http://127.0.0.1:9"]);
+    assert!(away.code == 69 && away.err.contains("no server answers at http://127.0.0.1:9"), "{away:?}");
+    assert!(!away.err.contains("error sending request") && !away.err.contains("client error"), "{away:?}");
+}
+
 #[test]
 fn a_subject_means_the_run_that_holds_it() {
     let up = Up::start(&["--no-demo"]);
@@ -75,6 +105,9 @@ fn a_subject_means_the_run_that_holds_it() {
     assert!(listed.out.contains("pending (subject busy)") && listed.out.contains(&holder), "{listed:?}");
     let paused = ok(up.run(&["run", "pause", "T-1", "--reason", "wait"]));
     assert!(paused.out.contains(&format!("{holder} is paused")), "not the queued one: {paused:?}");
+    let why = ok(up.run(&["run", "why", &queued]));
+    let sends_on = why.out.contains(&format!("interlock run why {holder}\n"));
+    assert!(sends_on && !why.out.contains("Nothing needs to be done"), "the other one has stopped: {why:?}");
     let needy = ok(up.run(&["run", "list", "--needs-attention", "-o", "json"])).json();
     assert_eq!((needy.as_array().unwrap().len(), &needy[0]["run_id"]), (1, &holder.clone().into()));
     assert!(ok(up.run(&["status"])).out.contains("paused"), "who has paused it knows of it");
@@ -86,6 +119,28 @@ fn a_subject_means_the_run_that_holds_it() {
     assert!(told.out.contains("session.canceled"), "{told:?}");
     let both = up.run(&["run", "list", "--active", "--state", "failed"]);
     assert!(both.code == 2 && both.err.contains("cannot be used with"), "{both:?}");
+}
+
+#[test]
+fn steps_that_wait_are_named_by_their_keys_and_keys_by_their_names() {
+    let up = Up::start(&["--no-demo"]);
+    let plan = |step: &str| format!(r#"{{"workflow":"w","version":1,"steps":[{step}]}}"#);
+    let gate = up.file("gate.json", &plan(r#"{"key":"sure","kind":"approval","message":"Go?"}"#));
+    let wait = up.file("wait.json", &plan(r#"{"key":"merged","kind":"wait","signal":{"type":"go"}}"#));
+    ok(up.run(&["run", "start", "--plan", &gate, "--subject", "T-1"]));
+    ok(up.run(&["run", "start", "--plan", &wait, "--subject", "T-2"]));
+    let card = until(&up, &["approval", "show", "T-1"], "step `sure`");
+    assert!(card.out.contains("started by key local"), "{card:?}");
+    let waits = until(&up, &["run", "waits"], "merged");
+    assert!(waits.out.contains("T-2"), "{waits:?}");
+    assert!(ok(up.run(&["whoami"])).out.starts_with("the key local (key_"));
+    ok(up.run(&["key", "create", "bot", "--role", "viewer"]));
+    let keys = ok(up.run(&["key", "list", "-o", "json"])).json();
+    let bot = keys.as_array().unwrap().iter().find(|key| key["name"] == "bot").unwrap();
+    assert_eq!(bot["created_by"], "key local", "{bot}");
+    let status = ok(up.run(&["status"]));
+    assert!(status.out.contains("feed at "), "{status:?}");
+    until(&up, &["status"], "audit log with ");
 }
 
 #[test]

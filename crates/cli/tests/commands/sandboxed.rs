@@ -89,6 +89,24 @@ fn a_command_is_confined_and_is_told_its_secrets_by_file() {
 }
 
 #[test]
+fn a_command_goes_on_in_the_trace_of_the_request_that_began_its_run() {
+    const TRACE: &str = "4bf92f3577b34da6a3ce929d0e0e4736";
+    let up = up();
+    apply(&up, "name: traced\nprofile: staging-standard\nsteps: [{ id: env, run: [/usr/bin/env], effect: read }]\n");
+    let answer = up.shell(&format!(
+        "curl -s {}/api/v1/runs -H 'authorization: Bearer {}' -H 'content-type: application/json' \
+         -H 'traceparent: 00-{TRACE}-00f067aa0ba902b7-01' -H 'tracestate: vendor=1' -d '{{\"workflow\":\"traced\"}}'",
+        up.server(),
+        up.key().trim()
+    ));
+    let run = answer.json()["run_id"].as_str().unwrap_or_else(|| panic!("{answer:?}")).to_owned();
+    assert_eq!(up.run(&["run", "watch", &run, "--plain"]).code, 0);
+    let steps = steps(&up, &run);
+    let env = steps[0]["output"]["stdout"].as_str().unwrap_or_else(|| panic!("{steps:#?}"));
+    assert!(env.contains(&format!("TRACEPARENT=00-{TRACE}-")) && env.contains("TRACESTATE=vendor=1\n"), "{env}");
+}
+
+#[test]
 fn a_command_that_fails_is_not_repeated_and_what_it_did_is_undone_by_another() {
     let up = up();
     apply(

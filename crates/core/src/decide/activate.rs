@@ -9,7 +9,7 @@ use crate::ids::ApprovalId;
 use crate::json::Json;
 use crate::limits;
 use crate::machine::step::{StepEvent, Verdict};
-use crate::plan::retry::{ErrorClass, StepError};
+use crate::plan::retry::{ErrorClass, POLICY_DENIED, StepError};
 use crate::plan::{Accept, Gate, WaitFor, Work};
 use crate::planted::{Bug, is_planted};
 use crate::rejection::Rejection;
@@ -140,7 +140,7 @@ pub(super) fn deny(
     reasons: &[String],
 ) -> Result<(), Rejection> {
     let message = if reasons.is_empty() { "the decision gives no reason".to_owned() } else { reasons.join("; ") };
-    let error = StepError::new(ErrorClass::Denied, "POLICY_DENIED", message);
+    let error = StepError::new(ErrorClass::Denied, POLICY_DENIED, message);
     fail::fail_step(draft, position, event, error, Reason::PolicyDenied)
 }
 

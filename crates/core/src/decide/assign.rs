@@ -185,8 +185,15 @@ fn nobody_came(draft: &mut Draft<'_>) -> Result<(), Rejection> {
     let (now, busy) = (draft.now(), draft.assignable);
     let attempt = assignment(draft).map_or(0, |known| known.number);
     let why = match busy {
-        0 => "no worker is connected that may take the run: capabilities, environment, segment and queue count"
-            .to_owned(),
+        0 => match draft.run.refused_workers() {
+            [] => "no worker is connected that may take the run: capabilities, environment, segment and queue count"
+                .to_owned(),
+            refused => {
+                let told = refused.iter().map(|refused| format!("{} ({})", refused.worker, refused.why));
+                let told: Vec<String> = told.take(REFUSED_TOLD_MAX).collect();
+                format!("the policy denies the run to the workers that came for it: {}", visible(&told.join(", ")))
+            }
+        },
         busy => format!("{busy} connected workers could take the run, and none of them has asked for work"),
     };
     draft.emit(Event::RunUnassigned {
@@ -205,6 +212,9 @@ fn nobody_came(draft: &mut Draft<'_>) -> Result<(), Rejection> {
     change(draft).failures.push(failure);
     next_attempt(draft, Millis::ZERO)
 }
+
+/// How many refused workers a run names that found none.
+const REFUSED_TOLD_MAX: usize = 8;
 
 /// How often a run that waits for busy workers says so.
 const BUSY_LOOK: Millis = Millis::from_mins(1);

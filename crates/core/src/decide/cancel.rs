@@ -78,7 +78,7 @@ pub(super) fn close_current(draft: &mut Draft<'_>) -> Result<(), Rejection> {
     draft.go(position, StepEvent::RunCanceled, Phase::Canceled)?;
     draft.emit(Event::StepCanceled { step: position });
     draft.record_done(position);
-    Ok(())
+    rollback::left_unverified(draft, position)
 }
 
 /// Closes what the current step has open to the outside: an approval, a wait.

@@ -1,5 +1,7 @@
 //! Claiming: the attempt rises, and with it the fence.
 
+use std::collections::BTreeSet;
+
 use super::draft::Draft;
 use super::{activate, assign, effect, fail, guard, tried};
 use crate::governance::judge::{Decision, Grant, Withheld};
@@ -141,12 +143,12 @@ pub(super) fn withhold(draft: &mut Draft<'_>, withheld: Withheld) -> Result<(), 
 }
 
 /// The rules deny the step to the worker that came to take it, and not to every worker: the step stays ready for another one. Each
-/// session is refused once under a bundle.
+/// session is refused once under a bundle. Of those noted before, these are over and make room.
 pub(super) fn refuse_worker(
     draft: &mut Draft<'_>,
-    session: SessionId,
-    worker: String,
+    (session, worker): (SessionId, String),
     withheld: Withheld,
+    over: &BTreeSet<SessionId>,
 ) -> Result<(), Rejection> {
     let now = draft.now();
     let is_due = matches!(draft.current().phase, Phase::Ready { eligible_at, .. } if eligible_at <= now);
@@ -161,28 +163,28 @@ pub(super) fn refuse_worker(
     let bundle = basis.bundle;
     let why = reasons.join("; ").chars().take(limits::REFUSED_WORKER_CHARS_MAX).collect();
     draft.record_refusal(&action, &ruling, worker.clone());
+    if !over.is_empty()
+        && let Some(noted) = &mut draft.notes_mut().refused_workers
+    {
+        noted.workers.retain(|earlier| !over.contains(&earlier.session));
+    }
     note_refused(draft, RefusedWorker { session, worker, why, bundle, at: now });
     Ok(())
 }
 
-/// What was noted for another step, iteration or bundle says nothing about this one.
-fn note_refused(draft: &mut Draft<'_>, refused: RefusedWorker) {
-    let (step, iteration, now) = (draft.position, draft.current().iteration, draft.now());
+/// What was noted for another step, iteration or bundle says nothing about this one. Where as many are noted as may be, the decision
+/// alone tells of one more: the server that has heard it keeps that worker away, and the step stays open to those that may have it.
+pub(super) fn note_refused(draft: &mut Draft<'_>, refused: RefusedWorker) {
+    let (step, iteration) = (draft.position, draft.current().iteration);
     let mut workers = match draft.notes_mut().refused_workers.take() {
         Some(noted) if (noted.step, noted.iteration) == (step, iteration) => noted.workers,
         _ => Vec::new(),
     };
     workers.retain(|earlier| earlier.bundle == refused.bundle);
-    let is_full = workers.len() >= limits::REFUSED_WORKERS_MAX;
-    if is_full {
-        workers.remove(0);
+    if workers.len() < limits::REFUSED_WORKERS_MAX {
+        workers.push(refused);
     }
-    workers.push(refused);
     draft.notes_mut().refused_workers = Some(Box::new(StepRefusals { step, iteration, workers }));
-    // The oldest is forgotten and may come again: not at once, or so many workers would go round for ever.
-    if is_full && let Phase::Ready { eligible_at, .. } = &mut draft.step_mut(step).phase {
-        *eligible_at = now + limits::REFUSED_WORKERS_PAUSE;
-    }
 }
 
 /// Hands the step that the run now stands at to a session that has just finished another one, if it can be claimed

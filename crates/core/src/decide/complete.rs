@@ -20,7 +20,7 @@ use crate::time::Millis;
 
 /// Whether this attempt's report has been recorded already, so that a repeat gets the first answer. An attempt that
 /// was given up (lost, timed out, released) has not: its report comes too late. Where the step cannot tell the two
-/// apart any more, the repeat is refused, and the worker drops what was recorded long ago.
+/// apart any more, the run's history can ([`ended_by_report`]).
 pub fn is_recorded(run: &Run, position: u32, attempt: u32) -> bool {
     run.steps.get(position as usize).filter(|step| step.attempt == attempt).is_some_and(|step| match step.phase {
         Phase::WaitingSignal(_) => true,
@@ -32,6 +32,38 @@ pub fn is_recorded(run: &Run, position: u32, attempt: u32) -> bool {
             false
         }
     })
+}
+
+/// Whether the attempt has ended in doubt by its worker's own report. What the worker says once more is a repeat, unless it is that
+/// the step was done.
+pub fn is_doubted_by_report(run: &Run, position: u32, attempt: u32) -> bool {
+    let step = run.steps.get(position as usize).filter(|step| step.attempt == attempt);
+    step.is_some_and(|step| {
+        matches!(step.phase, Phase::InDoubt { .. }) && step.last_error.as_ref().is_some_and(|error| !ended_by_us(error))
+    })
+}
+
+/// Whether the event has ended the attempt of this step that had begun before it, and then whether by its worker's report. Nothing
+/// where the attempt goes on after it.
+pub fn ended_by_report(event: &Event, position: u32) -> Option<bool> {
+    match event {
+        Event::StepCompleted { step, session, .. } if *step == position => Some(session.is_some()),
+        Event::StepFailed { step, error, .. } | Event::StepRetrying { step, error, .. } if *step == position => {
+            Some(!ended_by_us(error))
+        }
+        Event::StepWaiting { step, .. } if *step == position => Some(true),
+        Event::StepStarted { step, .. }
+        | Event::StepReady { step, .. }
+        | Event::StepInDoubt { step, .. }
+        | Event::StepSkipped { step, .. }
+        | Event::StepCanceled { step }
+        | Event::ApprovalRequested { step, .. }
+            if *step == position =>
+        {
+            Some(false)
+        }
+        _ => None,
+    }
 }
 
 /// Whether the attempt was ended, or its doubt resolved, without a report of its worker.

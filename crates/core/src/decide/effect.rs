@@ -2,7 +2,7 @@
 
 use super::draft::Draft;
 use super::guard::{self, Guard};
-use super::{activate, assign, complete, fail, lost, tried};
+use super::{activate, assign, claim, complete, fail, lost, tried};
 use crate::governance::action::tightened;
 use crate::governance::judge::{Decision, Grant, Withheld};
 use crate::ids::{ReceiptId, RunId};
@@ -10,14 +10,16 @@ use crate::json::{HashHex, Json};
 use crate::limits;
 use crate::machine::receipt::ReceiptEvent;
 use crate::machine::step::{Resolution, StepEvent};
-use crate::plan::retry::{ErrorClass, StepError};
+use crate::plan::retry::{ErrorClass, POLICY_DENIED, StepError};
 use crate::planted::{Bug, is_planted};
 use crate::rejection::Rejection;
 use crate::run::change::SideWrite;
 use crate::run::event::Event;
 use crate::run::receipt::{EffectHold, Receipt};
+use crate::run::refused_worker::RefusedWorker;
 use crate::run::{Agreed, ClaimWrite, Phase, StepIteration};
 use crate::state::{Control, EffectClass, Reason, ReceiptState, StepKind};
+use crate::time::Millis;
 
 /// An effect that a worker asks for.
 pub(super) struct AskedEffect<'a> {
@@ -74,6 +76,7 @@ pub(super) fn intent(
         tried::acts(draft, position);
     }
     note_undoing(draft, position, &receipt);
+    receipt.bundle = grant.ruling().bundle();
     put_under(draft, position, receipt, grant.ruling().bundle());
     Ok(())
 }
@@ -238,8 +241,47 @@ pub(super) fn withhold(
     }
 }
 
+/// A running step asked to perform an effect, and the rules deny it to its worker, not to every worker: the attempt is over, at no cost to
+/// the budget, and the step waits for another worker. From then on workers are judged when they come for it.
+pub(super) fn refuse_worker(
+    draft: &mut Draft<'_>,
+    (position, attempt): (u32, u32),
+    worker: String,
+    withheld: Withheld,
+) -> Result<(), Rejection> {
+    complete::fence(draft, position, attempt)?;
+    if draft.control == Control::Canceling {
+        return Err(Rejection::Canceling { run: draft.run.id });
+    }
+    if draft.step(position).open_intent.is_some() {
+        let what = "an attempt performs its effects one after the other; record the outcome of the open one first";
+        return Err(Rejection::InvalidInput { what: what.into() });
+    }
+    let (action, ruling, _) = withheld.into_parts();
+    let (Decision::Deny { reasons }, Some(basis), Some(session)) =
+        (&ruling.decision, &ruling.basis, draft.step(position).session())
+    else {
+        return Err(Rejection::NotGranted { run: draft.run.id, step: draft.key(position) });
+    };
+    let (bundle, now) = (basis.bundle, draft.now());
+    let why: String = reasons.join("; ").chars().take(limits::REFUSED_WORKER_CHARS_MAX).collect();
+    draft.record_refusal(&action, &ruling, worker.clone());
+    // Rules may let a worker have the step and not its effect: then workers come for it in turns, more and more seldom.
+    let given_back = attempt.saturating_sub(draft.step(position).failures).clamp(1, 10) - 1;
+    let pause = if given_back == 0 { 0 } else { limits::UNKNOWN_TASK_PAUSE.0 << (given_back - 1) };
+    let eligible_at = now + Millis(pause).min(limits::UNKNOWN_TASK_PAUSE_MAX);
+    let wake = fail::wake_of(draft, position);
+    draft.go(position, StepEvent::Released, Phase::Ready { eligible_at, wake })?;
+    tried::ended(draft, position);
+    let message = format!("the policy denies it to the worker {worker}: {why}");
+    draft.step_mut(position).last_error = Some(StepError::new(ErrorClass::Denied, POLICY_DENIED, message));
+    draft.emit(Event::StepReady { step: position, why: "worker_refused".into(), signal: None });
+    claim::note_refused(draft, RefusedWorker { session, worker, why, bundle, at: now });
+    Ok(())
+}
+
 /// The intent that comes with a claim, under leave for the whole step.
-pub(super) fn intent_of_claim(draft: &mut Draft<'_>, receipt: Receipt, grant: &Grant) -> Result<(), Rejection> {
+pub(super) fn intent_of_claim(draft: &mut Draft<'_>, mut receipt: Receipt, grant: &Grant) -> Result<(), Rejection> {
     let position = draft.position;
     let attempt = draft.step(position).attempt;
     if !grant.covers_step(position, &draft.input(position, draft.step(position).input.as_ref())) {
@@ -258,6 +300,7 @@ pub(super) fn intent_of_claim(draft: &mut Draft<'_>, receipt: Receipt, grant: &G
     draft.step_mut(position).open_intent = Some(receipt.id);
     tried::claimed(draft, position);
     note_undoing(draft, position, &receipt);
+    receipt.bundle = grant.ruling().bundle();
     put_under(draft, position, receipt, grant.ruling().bundle());
     Ok(())
 }

@@ -174,14 +174,18 @@ pub(super) fn pause(draft: &mut Draft<'_>, reason: String) {
 
 /// A rollback that fails is loud: the run pauses and says so. So is one that was carried out and cannot be seen.
 fn rollback_failed(draft: &mut Draft<'_>, position: u32) {
-    rollback::note_compensation(draft, position, StepState::Failed);
+    let verifies = draft.spec(position).verifies_rollback();
+    let is_code = |error: &StepError| error.code == ROLLBACK_UNVERIFIED;
+    let was_carried_out = verifies || draft.step(position).last_error.as_ref().is_some_and(is_code);
+    rollback::note_compensation(draft, position, StepState::Failed, was_carried_out.then_some(false));
     if draft.control == Control::Canceling {
         // The rollback is given up anyway.
         return;
     }
     let key = draft.spec(rollback::undoes(draft, position)).key.clone();
-    let code = draft.step(position).last_error.as_ref().map(|error| error.code.as_str());
-    let (reason, what) = if code == Some(ROLLBACK_UNVERIFIED) {
+    let (reason, what) = if verifies {
+        (Reason::RollbackUnverified, "was carried out, and what verifies it has failed: look at the target by hand")
+    } else if was_carried_out {
         (Reason::RollbackUnverified, "was carried out, and its target does not show it")
     } else {
         (Reason::RollbackFailed, "has failed")

@@ -25,6 +25,7 @@ mod wait;
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::cost::Cost;
@@ -45,7 +46,7 @@ use crate::time::{Millis, Timestamp};
 use crate::work::Claimer;
 
 pub use ask::{Asking, Bound, Decided, Later, Rendered};
-pub use complete::is_recorded;
+pub use complete::{ended_by_report, is_doubted_by_report, is_recorded};
 pub use guard::skip_terms;
 pub use resume::{Resumed, Used, resume, undo};
 pub use start::{Opening, Queued, StartRequest, Undoes, open, start};
@@ -108,6 +109,8 @@ pub enum Command {
         /// The worker's own name.
         worker: String,
         withheld: Box<Withheld>,
+        /// Of the sessions that are noted as refused, those that are over. Looked up where no more can be noted.
+        over: BTreeSet<SessionId>,
     },
     /// A session is asked whether its worker could run the commands of the run.
     OfferRun {
@@ -172,6 +175,14 @@ pub enum Command {
     WithholdEffect {
         position: u32,
         attempt: u32,
+        withheld: Box<Withheld>,
+    },
+    /// A worker asked to perform an effect, and the rules deny it to this worker: another one may have the step.
+    RefuseEffect {
+        position: u32,
+        attempt: u32,
+        /// The worker's own name.
+        worker: String,
         withheld: Box<Withheld>,
     },
     /// A worker asked to perform an effect that another run of the tenant has had.
@@ -321,8 +332,8 @@ pub fn decide(
             claim::claim_with_grant(&mut draft, session, (&grant, names_effects))?;
         }
         Command::WithholdStep { withheld } => claim::withhold(&mut draft, *withheld)?,
-        Command::RefuseWorker { session, worker, withheld } => {
-            claim::refuse_worker(&mut draft, session, worker, *withheld)?;
+        Command::RefuseWorker { session, worker, withheld, over } => {
+            claim::refuse_worker(&mut draft, (session, worker), *withheld, &over)?;
         }
         Command::OfferRun { session, worker } => assign::offer(&mut draft, session, worker)?,
         Command::AckRun { session, number } => assign::ack(&mut draft, session, number)?,
@@ -343,6 +354,9 @@ pub fn decide(
         }
         Command::WithholdEffect { position, attempt, withheld } => {
             effect::withhold(&mut draft, position, attempt, *withheld)?;
+        }
+        Command::RefuseEffect { position, attempt, worker, withheld } => {
+            effect::refuse_worker(&mut draft, (position, attempt), worker, *withheld)?;
         }
         Command::Deduplicate { position, attempt, receipt, run } => {
             effect::deduplicate(&mut draft, position, attempt, (receipt, run))?;

@@ -42,6 +42,7 @@ pub fn resume(run: &Run, from: Option<u32>) -> Result<Resumed, Rejection> {
     let forward = run.forward_len() as u32;
     let good =
         |position: u32| matches!(run.steps[position as usize].state(), StepState::Succeeded | StepState::Skipped);
+    let is_named = from.is_some();
     let from = match from {
         Some(position) if position >= forward => {
             return Err(Rejection::UnknownStep { run: run.id, step: position.to_string() });
@@ -57,6 +58,11 @@ pub fn resume(run: &Run, from: Option<u32>) -> Result<Resumed, Rejection> {
     let mut stuck = Vec::new();
     for position in 0..from {
         let (step, spec) = (&run.steps[position as usize], run.spec(position));
+        // Who names the step to start at has looked.
+        if !is_named && good(position) && may_be_undone(run, position) {
+            stuck.push(spec.key.clone());
+            continue;
+        }
         if good(position) && spec.resumable {
             // The input as well: a rollback of the new run needs it.
             let (input, output, phase) = (step.input.clone(), step.output.clone(), step.phase.clone());
@@ -155,6 +161,12 @@ fn next_iteration(run: &Run, position: u32, from_here: bool) -> u32 {
     } else {
         step.iteration
     }
+}
+
+/// Whether a rollback of the step was carried out, and nothing shows that it took effect, or that it did not.
+fn may_be_undone(run: &Run, position: u32) -> bool {
+    let last = run.notes.compensation_log.iter().rfind(|entry| entry.step == position);
+    last.is_some_and(|entry| entry.outcome == StepState::Failed && entry.verified == Some(false))
 }
 
 /// The last iteration of the step that undid this one, or tried to. Its keys must not meet those of the next rollback.

@@ -10,7 +10,7 @@ use crate::plan::{RollbackCondition, Work};
 use crate::planted::{Bug, is_planted};
 use crate::rejection::Rejection;
 use crate::run::event::Event;
-use crate::run::undoing::undo_spec;
+use crate::run::undoing::{undo_spec, verify_spec};
 use crate::run::{Compensation, Phase, Step};
 use crate::state::{Control, Reason, StepState};
 use crate::time::Timestamp;
@@ -49,7 +49,9 @@ fn begin_at(draft: &mut Draft<'_>, from: u32, condition: RollbackCondition, afte
     let mut steps = Vec::with_capacity(undo.len());
     for position in undo {
         let spec = undo_spec(draft.spec(position), position).expect("only steps that declare a rollback are undone");
+        let verify = verify_spec(draft.spec(position), position);
         steps.push(draft.add_step(spec, Step::default()));
+        steps.extend(verify.map(|spec| draft.add_step(spec, Step::default())));
     }
     let first = steps[0];
     draft.emit(Event::RollbackStarted { steps });
@@ -114,8 +116,28 @@ fn to_undo(draft: &Draft<'_>, from: u32, condition: RollbackCondition) -> Vec<u3
         .collect()
 }
 
-/// A rollback step is done: its step is rolled back, and the next one follows.
+/// A rollback step is done: its step is rolled back, and the next one follows. Where the workflow says what shows that, the step
+/// is rolled back once that has succeeded.
 pub(super) fn step_succeeded(draft: &mut Draft<'_>, position: u32) -> Result<(), Rejection> {
+    if is_verified_next(draft, position) {
+        go_on(draft, position);
+        return Ok(());
+    }
+    let verified = draft.spec(position).verifies_rollback() || has_been_read_back(draft, position);
+    undone(draft, position, verified)?;
+    go_on(draft, position);
+    Ok(())
+}
+
+/// What would look at a rollback does not come any more, because the run is canceled: the rollback was carried out all the same, and
+/// counts as one that nothing has looked at.
+pub(super) fn left_unverified(draft: &mut Draft<'_>, position: u32) -> Result<(), Rejection> {
+    let was_carried_out = || draft.step(position - 1).state() == StepState::Succeeded;
+    if draft.spec(position).verifies_rollback() && was_carried_out() { undone(draft, position, false) } else { Ok(()) }
+}
+
+/// The step that this one is about was undone.
+fn undone(draft: &mut Draft<'_>, position: u32, verified: bool) -> Result<(), Rejection> {
     let undone = undoes(draft, position);
     let state = draft.step(undone).state();
     if matches!(state, StepState::Canceled | StepState::Pending | StepState::Skipped) {
@@ -125,17 +147,31 @@ pub(super) fn step_succeeded(draft: &mut Draft<'_>, position: u32) -> Result<(),
         draft.emit(Event::StepReady { step: undone, why: "rolled_back".into(), signal: None });
         draft.record_done(undone);
     }
-    note_compensation(draft, position, StepState::RolledBack);
-    go_on(draft, position);
+    note_compensation(draft, position, StepState::RolledBack, Some(verified));
     Ok(())
 }
 
-/// Enters what became of a rollback step, with the receipts of what it did.
-pub(super) fn note_compensation(draft: &mut Draft<'_>, position: u32, outcome: StepState) {
+/// Whether the step behind this one looks if this one has taken effect.
+fn is_verified_next(draft: &Draft<'_>, position: u32) -> bool {
+    let next = position + 1;
+    (next as usize) < draft.len() && draft.spec(next).verifies_rollback()
+}
+
+/// Whether the rollback step says that it has read its target back: a connector does, and a task may. What a command prints is no
+/// such word.
+fn has_been_read_back(draft: &Draft<'_>, position: u32) -> bool {
+    let output = draft.step(position).output.as_ref().filter(|_| !draft.spec(position).is_command());
+    output.and_then(|output| output.to_value().ok()).is_some_and(|output| output["verified"] == true)
+}
+
+/// Enters what became of a rollback, with the receipts of what it did.
+pub(super) fn note_compensation(draft: &mut Draft<'_>, position: u32, outcome: StepState, verified: Option<bool>) {
     let (step, at) = (undoes(draft, position), draft.now());
+    // What looks at a rollback stands right behind it.
+    let by_step = position - u32::from(draft.spec(position).verifies_rollback());
     let notes = draft.notes_mut();
     let receipts = std::mem::take(&mut notes.undone_by);
-    notes.compensation_log.push(Compensation { step, by_step: position, receipts, outcome, at });
+    notes.compensation_log.push(Compensation { step, by_step, receipts, outcome, verified, at });
 }
 
 /// Readies the next rollback step, or ends the rollback and with it the run.

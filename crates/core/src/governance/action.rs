@@ -69,12 +69,13 @@ impl Action {
     /// What people are shown of it who are asked: everything.
     pub fn card(&self, spec: &StepSpec) -> ActionCard {
         let Self { kind, operation, input, effect, blast_radius, destructive, .. } = self;
-        let undone_by = spec.rollback.as_ref().map(|rollback| match &rollback.by {
-            Undo::Argv(argv) => argv.join(" "),
-            by => by.handler().to_owned(),
+        let undone_by = spec.rollback.as_ref().map(|rollback| {
+            let by = rollback.by.in_words();
+            let with = rollback.with.as_ref().map_or_else(String::new, |with| format!(" {}", with.as_str()));
+            let verify =
+                rollback.verify.as_ref().map_or_else(String::new, |by| format!(", verified by {}", by.in_words()));
+            format!("{by}{with}{verify}")
         });
-        let with = spec.rollback.as_ref().and_then(|rollback| rollback.with.as_ref());
-        let undone_by = undone_by.map(|by| with.map_or(by.clone(), |with| format!("{by} {}", with.as_str())));
         ActionCard {
             step: spec.key.clone(),
             kind: *kind,

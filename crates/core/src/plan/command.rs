@@ -10,6 +10,7 @@ use crate::json::{Json, canonical};
 use crate::limits;
 use crate::plan::rules::PROFILES;
 use crate::state::StepKind;
+use crate::time::Millis;
 
 /// The capability of a worker that runs commands under a profile.
 pub fn command_capability(profile: &str) -> String {
@@ -36,6 +37,30 @@ pub fn segment_need(segment: &str) -> String {
 /// The segment in such a need.
 pub fn needed_segment(need: &str) -> Option<&str> {
     need.strip_prefix(SEGMENT)
+}
+
+const LABEL: &str = "label:";
+
+/// What a command needs whose worker must have this label. No capability stands for it.
+pub fn label_need(name: &str, value: &str) -> String {
+    format!("{LABEL}{name}={value}")
+}
+
+/// The label in such a need, and its value.
+pub fn needed_label(need: &str) -> Option<(&str, &str)> {
+    need.strip_prefix(LABEL)?.split_once('=')
+}
+
+const LATENCY: &str = "max_latency_ms:";
+
+/// What a command needs whose worker must be this near. No worker can say it of itself when it registers: it is measured.
+pub fn latency_need(most: Millis) -> String {
+    format!("{LATENCY}{}", most.0)
+}
+
+/// How far away the worker may be at most, in such a need.
+pub fn needed_latency(need: &str) -> Option<Millis> {
+    need.strip_prefix(LATENCY)?.parse().ok().map(Millis)
 }
 
 /// The profile in such a capability.
@@ -78,9 +103,13 @@ impl Plan {
             let required = spec.rules.requires.iter().flat_map(|requires| requires.capabilities.iter().cloned());
             let segment = spec.rules.requires.iter().flat_map(|requires| requires.network_segment.iter());
             let segment = segment.map(|name| segment_need(name));
+            let labels = spec.rules.requires.iter().flat_map(|requires| &requires.labels);
+            let labels = labels.map(|(name, value)| label_need(name, value));
+            let near = spec.rules.requires.iter().filter_map(|requires| requires.max_latency).map(latency_need);
             let workdir = spec.rules.workdir.map(|_| WORKDIR.to_owned());
             let asks = spec.rules.dedupe_window().map(|_| EFFECTS.to_owned());
-            required.chain(segment).chain(workdir).chain(asks).chain([command_capability(profile)]).collect()
+            let required = required.chain(segment).chain(labels).chain(near);
+            required.chain(workdir).chain(asks).chain([command_capability(profile)]).collect()
         })
     }
 
@@ -91,7 +120,10 @@ impl Plan {
 
     /// A command runs in the sandbox that the workflow's profile names, and never without one.
     pub(super) fn check_command(&self, step: &StepSpec) -> Result<(), String> {
-        let undone_by_command = step.rollback.as_ref().is_some_and(|rollback| matches!(rollback.by, Undo::Argv(_)));
+        let undone_by_command = step.rollback.as_ref().is_some_and(|rollback| {
+            let verify = rollback.verify.as_ref();
+            [Some(&rollback.by), verify].into_iter().flatten().any(|by| matches!(by, Undo::Argv(_)))
+        });
         if step.rules.workdir.is_some() && !step.is_command() {
             return Err("`workdir` is for commands".into());
         }
@@ -255,9 +287,17 @@ mod tests {
     fn what_undoes_is_fixed_and_needs_a_profile_too() {
         let undone = |argv: &[&str]| {
             let by = Undo::Argv(argv.iter().map(|word| (*word).to_owned()).collect());
-            let rollback = Some(super::super::RollbackSpec { by, with: None, conditions: Vec::new() });
+            let rollback = Some(super::super::RollbackSpec::by(by));
             StepSpec { rollback, ..StepSpec::task("a", "t") }
         };
+        let verified = |by: Undo| {
+            let rollback = super::super::RollbackSpec::by(Undo::Handler("u".into()));
+            let rollback = Some(super::super::RollbackSpec { verify: Some(by), ..rollback });
+            StepSpec { rollback, ..StepSpec::task("a", "t") }
+        };
+        assert!(says(None, verified(Undo::Argv(vec!["/bin/true".into()]))).unwrap().contains("needs a profile"));
+        assert!(says(Some("dev-flex"), verified(Undo::Argv(vec!["true".into()]))).unwrap().contains("absolute"));
+        assert!(says(None, verified(Undo::Operation("http.request".into()))).unwrap().contains("not by a connector"));
         assert_eq!(says(Some("dev-flex"), undone(&["/usr/bin/rm", "/tmp/x"])), None);
         assert!(says(None, undone(&["/usr/bin/rm"])).unwrap().contains("needs a profile"));
         assert!(says(Some("dev-flex"), undone(&["/usr/bin/rm", "${{ 1 }}"])).unwrap().contains("is fixed"));
@@ -286,10 +326,20 @@ mod tests {
         let mut spec = step(&["/usr/bin/id"], &[]);
         spec.rules.requires =
             Some(crate::plan::rules::Requires { capabilities: vec!["gpu".into()], ..Default::default() });
+        let near = crate::plan::rules::Requires {
+            max_latency: Some(Millis(50)),
+            labels: BTreeMap::from([("rack".to_owned(), "a=b".to_owned())]),
+            ..Default::default()
+        };
         let mut plan = Plan::new("demo", vec![spec]);
         plan.rules.profile = Some("prod-critical".into());
         let needs: Vec<String> = plan.command_needs(&plan.steps[0]).unwrap().into_iter().collect();
         assert_eq!(needs, ["command:prod-critical", "gpu"]);
+        plan.steps[0].rules.requires = Some(near);
+        let needs: Vec<String> = plan.command_needs(&plan.steps[0]).unwrap().into_iter().collect();
+        assert_eq!(needs, ["command:prod-critical", "label:rack=a=b", "max_latency_ms:50"]);
+        assert_eq!((needed_label(&needs[1]), needed_latency(&needs[2])), (Some(("rack", "a=b")), Some(Millis(50))));
+        assert_eq!((needed_label("gpu"), needed_latency("max_latency_ms:soon")), (None, None));
         assert_eq!(plan.command_needs(&StepSpec::task("a", "t")), None);
     }
 }

@@ -3,7 +3,7 @@
 
 use super::{BlastRadius, Plan, StepSpec, WaitFor, Work};
 use crate::limits::{NAME_BYTES_MAX, TEMPLATE_BYTES_MAX};
-use crate::plan::rules::{ApprovalRules, Dedupe, IdempotencyRule, Requires, ValidationMode};
+use crate::plan::rules::{ApprovalRules, Dedupe, IdempotencyRule, ValidationMode};
 use crate::rejection::Rejection;
 use crate::state::{EffectClass, StepKind};
 
@@ -42,6 +42,15 @@ impl Plan {
                 let what = format!("step `{}`: `{field}` is {length} bytes long, the limit is {max}", step.key);
                 return Err(invalid(what));
             }
+            if let Some(label) = step.unmatched_label() {
+                let key = &step.key;
+                let what = format!(
+                    "step `{key}`: no worker has the label `{}`: a label's name and value are not empty, and its name holds \
+                     no `=`",
+                    label.escape_debug()
+                );
+                return Err(invalid(what));
+            }
             if let Some(field) = step.without_effect() {
                 let (key, kind) = (&step.key, step.kind());
                 let what = format!("step `{key}`: `rules.{field}` has no effect on a step of the kind `{kind}`");
@@ -70,6 +79,7 @@ impl StepSpec {
         if let Some(requires) = &self.rules.requires {
             texts.extend(requires.capabilities.iter().map(name("rules.requires.capabilities")));
             texts.extend(requires.network_segment.iter().map(name("rules.requires.network_segment")));
+            texts.extend(requires.labels.keys().chain(requires.labels.values()).map(name("rules.requires.labels")));
         }
         match &self.work {
             Work::Approval(gate) => {
@@ -86,17 +96,18 @@ impl StepSpec {
         long.map(|(field, text, max)| (field, text.len(), max))
     }
 
+    /// The first label that the step asks for and that no worker could have.
+    fn unmatched_label(&self) -> Option<&str> {
+        let mut labels = self.rules.requires.iter().flat_map(|requires| &requires.labels);
+        let unmatched = labels.find(|(name, value)| name.is_empty() || name.contains('=') || value.is_empty());
+        unmatched.map(|(name, _)| name.as_str())
+    }
+
     /// The first rule of the step that would have no effect: no part of Interlock keeps it.
     fn without_effect(&self) -> Option<&'static str> {
         let rules = &self.rules;
         let said = match self.kind() {
-            StepKind::Command => {
-                let is_measured = |rule: &Requires| rule.max_latency.is_some();
-                vec![
-                    ("requires.max_latency", rules.requires.as_ref().is_some_and(is_measured)),
-                    ("idempotency", !self.keeps_idempotency()),
-                ]
-            }
+            StepKind::Command => vec![("idempotency", !self.keeps_idempotency())],
             // Policy looks at the rest.
             StepKind::Connector => vec![
                 ("requires", rules.requires.is_some()),
@@ -183,6 +194,23 @@ mod tests {
             let says = refusal(step(max + 1)).unwrap();
             assert!(says.contains(&format!("`{field}` is {} bytes long, the limit is {max}", max + 1)), "{says}");
         }
+    }
+
+    #[test]
+    fn a_command_says_how_near_its_worker_is_and_which_labels_it_has() {
+        let refusal = |labels: serde_json::Value| {
+            let rules = json!({ "requires": { "max_latency": 50, "labels": labels } });
+            let step =
+                json!({ "key": "a", "kind": "command", "argv": ["/bin/true"], "effect": "read", "rules": rules });
+            let plan = json!({ "workflow": "w", "version": 1, "steps": [step], "rules": { "profile": "dev-flex" } });
+            serde_json::from_value::<Plan>(plan).unwrap().check_given().err().map(|error| error.to_string())
+        };
+        assert_eq!(refusal(json!({ "rack": "a" })), None);
+        for labels in [json!({ "": "a" }), json!({ "rack=a": "b" }), json!({ "rack": "" })] {
+            assert!(refusal(labels.clone()).unwrap().contains("no worker has the label"), "{labels}");
+        }
+        let long = refusal(json!({ "rack": "x".repeat(NAME_BYTES_MAX + 1) })).unwrap();
+        assert!(long.contains("rules.requires.labels"), "{long}");
     }
 
     #[test]

@@ -155,6 +155,9 @@ pub enum Work {
         by: Undo,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         with: Option<Json>,
+        /// It undoes nothing: it looks whether the rollback step before it has taken effect.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        verifies: bool,
     },
     Command {
         argv: Vec<String>,
@@ -238,6 +241,16 @@ pub struct RollbackSpec {
     pub with: Option<Json>,
     #[serde(default = "on_any_condition")]
     pub conditions: Vec<RollbackCondition>,
+    /// The task or command that looks afterwards whether the rollback has taken effect. It only reads, and succeeds where it has.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verify: Option<Undo>,
+}
+
+impl RollbackSpec {
+    /// In every condition, with nothing that looks at it afterwards.
+    pub fn by(by: Undo) -> Self {
+        Self { by, with: None, conditions: on_any_condition(), verify: None }
+    }
 }
 
 /// What undoes a step.
@@ -258,6 +271,14 @@ impl Undo {
         match self {
             Self::Handler(name) | Self::Operation(name) => name,
             Self::Argv(_) => "command",
+        }
+    }
+
+    /// For people to read: a command with all its arguments, else the name.
+    pub fn in_words(&self) -> String {
+        match self {
+            Self::Argv(argv) => argv.join(" "),
+            by => by.handler().to_owned(),
         }
     }
 }
@@ -371,6 +392,11 @@ impl StepSpec {
             StepKind::Command | StepKind::Connector | StepKind::Model | StepKind::Rollback => true,
             StepKind::Transform | StepKind::Wait | StepKind::Approval => false,
         }
+    }
+
+    /// Whether the step looks if a rollback has taken effect, and undoes nothing itself.
+    pub const fn verifies_rollback(&self) -> bool {
+        matches!(self.work, Work::Rollback { verifies: true, .. })
     }
 
     /// Whether its input, or what it waits for, must be rendered before the step begins.
@@ -491,11 +517,22 @@ impl StepSpec {
         if self.condition.as_ref().is_some_and(|text| text.len() > limits::EXPRESSION_BYTES_MAX) {
             return Err(format!("the condition is longer than {} bytes", limits::EXPRESSION_BYTES_MAX));
         }
-        if let Some(RollbackSpec { by, .. }) = &self.rollback {
+        if let Some(RollbackSpec { by, verify, .. }) = &self.rollback {
             match by {
                 Undo::Handler(name) => check_name(name).map_err(|what| format!("the rollback task's name {what}"))?,
                 Undo::Operation(name) => check_name(name).map_err(|what| format!("the rollback's connector {what}"))?,
                 Undo::Argv(argv) => command::check_undo(argv)?,
+            }
+            match verify {
+                None => {}
+                Some(Undo::Handler(name)) => {
+                    check_name(name)
+                        .map_err(|what| format!("the name of the task that verifies the rollback {what}"))?;
+                }
+                Some(Undo::Argv(argv)) => command::check_undo(argv)?,
+                Some(Undo::Operation(_)) => {
+                    return Err("a rollback is verified by a task or a command, not by a connector".into());
+                }
             }
         }
         match &self.work {

@@ -1,6 +1,7 @@
 //! What a workflow says about permission: how it is approved, how far it may go, who may carry it out. Declared
 //! values only ever tighten what policy demands, so a plan carries them to wherever a verdict is made.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 
@@ -170,8 +171,12 @@ pub struct Requires {
     pub capabilities: Vec<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub network_segment: Option<String>,
+    /// How long its calls to the server may take to be answered. A worker of which that is not known does not have the step.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_latency: Option<Millis>,
+    /// Labels that it has registered with, with these values.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub labels: BTreeMap<String, String>,
 }
 
 /// When two effects are one.

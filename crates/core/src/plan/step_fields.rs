@@ -24,7 +24,7 @@ const OF_EVERY_STEP: &[&str] = &[
     "rules",
 ];
 
-const OF_A_ROLLBACK: &[&str] = &["handler", "argv", "operation", "with", "conditions"];
+const OF_A_ROLLBACK: &[&str] = &["handler", "argv", "operation", "with", "conditions", "verify"];
 
 /// What a step of this kind has beside.
 const fn of_kind(kind: StepKind) -> &'static [&'static str] {
@@ -35,7 +35,7 @@ const fn of_kind(kind: StepKind) -> &'static [&'static str] {
         StepKind::Approval => {
             &["approvers", "quorum", "message", "on_reject", "on_expiry", "escalate_after", "expires_after"]
         }
-        StepKind::Rollback => &["undoes", "handler", "argv", "operation", "with"],
+        StepKind::Rollback => &["undoes", "handler", "argv", "operation", "with", "verifies"],
         StepKind::Command => &["argv", "env"],
         StepKind::Connector => &["operation", "with"],
         StepKind::Model => &["model", "with"],
@@ -134,7 +134,7 @@ mod tests {
     #[test]
     fn a_step_with_everything_survives() {
         let every = r#""if":"true","queue":"q","timeout":1,"retry":{"max_attempts":2,"backoff":"ladder"},"effect":"read",
-            "blast_radius":"low","on_failure":"fail","rollback":{"handler":"u","with":1},"resumable":false"#;
+            "blast_radius":"low","on_failure":"fail","rollback":{"handler":"u","with":1,"verify":{"argv":["/bin/true"]}},"resumable":false"#;
         for own in [
             r#""kind":"task","handler":"t","with":{"a":1}"#,
             r#""kind":"transform","value":1"#,
@@ -144,6 +144,7 @@ mod tests {
             r#""kind":"approval","approvers":["a"],"quorum":1,"message":"m","on_reject":"fail","on_expiry":"pause",
                "escalate_after":1,"expires_after":2"#,
             r#""kind":"rollback","undoes":0,"handler":"u","with":1"#,
+            r#""kind":"rollback","undoes":0,"argv":["/bin/true"],"verifies":true"#,
             r#""kind":"command","argv":["true"],"env":{"A":"b"}"#,
             r#""kind":"connector","operation":"o","with":1"#,
             r#""kind":"model","model":"m","with":1"#,

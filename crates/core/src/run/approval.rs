@@ -8,7 +8,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::ids::ApprovalId;
+use crate::ids::{ApprovalId, KeyId};
 use crate::json::Json;
 use crate::limits;
 use crate::machine::approval::{ApprovalEvent, next};
@@ -145,6 +145,12 @@ impl Others {
     fn have_agreed(&self, votes: &[Vote]) -> bool {
         votes.iter().filter(|vote| vote.approve && is_of(&self.approvers, &vote.groups)).count() >= self.quorum as usize
     }
+}
+
+/// Whether a name among those who may not decide is a person's. A key that no person owns stands there by its id, as the
+/// maker of the key that has started the run; it decides nowhere.
+pub fn is_person(name: &str) -> bool {
+    name.parse::<KeyId>().is_err()
 }
 
 /// Whether a person of these `groups` may decide where the groups `approvers` are asked.

@@ -370,6 +370,10 @@ pub struct Compensation {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub receipts: Vec<ReceiptId>,
     pub outcome: StepState,
+    /// Whether something has shown that it took effect: a read of the target, or what the workflow names for it. Of a rollback that
+    /// was carried out; not known of those of earlier releases.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verified: Option<bool>,
     pub at: Timestamp,
 }
 

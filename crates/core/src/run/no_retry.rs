@@ -96,7 +96,7 @@ mod tests {
         assert!(why(&task, &data, 1).contains("exit code 65"));
         let late = StepError::new(ErrorClass::Timeout, "WAIT_TIMEOUT", "no signal `go` for `INC-1` came in time");
         assert!(why(&task, &late, 1).contains("the signal did not come in time"));
-        let work = Work::Rollback { undoes: 0, by: Undo::Handler("undo".into()), with: None };
+        let work = Work::Rollback { undoes: 0, by: Undo::Handler("undo".into()), with: None, verifies: false };
         let undo = StepSpec { effect: Some(EffectClass::Unsafe), ..StepSpec::new("rollback:a".to_owned(), work) };
         assert!(why(&undo, &timeout, 1).contains("its effect is `unsafe`"));
     }

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::ids::ReceiptId;
-use crate::json::{Hash, Json};
+use crate::json::{Hash, HashHex, Json};
 use crate::state::{EffectClass, ReceiptState};
 use crate::time::Timestamp;
 
@@ -31,6 +31,10 @@ pub struct Receipt {
     /// The outcome came after the attempt had been given up.
     #[serde(default)]
     pub late: bool,
+    /// The policy bundle that allowed it, by its hash; absent where no policy was asked, and of effects of earlier releases.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>)]
+    pub bundle: Option<HashHex>,
 }
 
 /// That a run has, or is about to have, an effect that counts as the same in the whole tenant. Of those with the same identity and number

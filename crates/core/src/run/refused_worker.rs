@@ -7,6 +7,7 @@ use utoipa::ToSchema;
 use super::Run;
 use crate::ids::SessionId;
 use crate::json::{Hash, HashHex};
+use crate::plan::retry::POLICY_DENIED;
 use crate::time::Timestamp;
 
 /// A worker session that the policy has kept from a step.
@@ -39,6 +40,12 @@ impl Run {
             Some(noted) if (noted.step, noted.iteration) == (self.position, self.current().iteration) => &noted.workers,
             _ => &[],
         }
+    }
+
+    /// Whether the last worker that had the step was refused right before an effect: then it depends on the worker, and each is judged when
+    /// it comes for the step.
+    pub fn is_denied_to_workers(&self) -> bool {
+        self.current().last_error.as_ref().is_some_and(|error| error.code == POLICY_DENIED)
     }
 
     /// Whether the rules of this bundle have kept the session from the step that the run stands at.

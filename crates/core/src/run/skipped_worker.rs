@@ -27,6 +27,10 @@ names!(
         Segment = "segment",
         /// Its certificate is for other sandbox profiles.
         Profile = "profile",
+        /// It lacks a label that the step asks for.
+        Labels = "labels",
+        /// Its calls take longer to be answered than the step allows, or nobody knows how long.
+        Latency = "latency",
     }
 );
 

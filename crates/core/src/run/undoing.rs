@@ -32,6 +32,10 @@ pub struct UndoneStep {
     /// does the exact inverse.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub with: Option<Json>,
+    /// The task or command that looks afterwards whether it has taken effect. Without one, only a connector that can read its target back
+    /// does so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verified_by: Option<String>,
     /// What the policy in force says to it now. It is asked again when it happens.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub policy: Option<UndoRuling>,
@@ -73,11 +77,9 @@ impl Run {
                 left.push(LeftStep { step, position, state, why });
             } else if now.is_undoable(spec, RollbackCondition::Manual) {
                 let Some(rollback) = &spec.rollback else { continue };
-                let by = match &rollback.by {
-                    Undo::Argv(argv) => argv.join(" "),
-                    by => by.handler().to_owned(),
-                };
-                undone.push(UndoneStep { step, position, state, by, with: rollback.with.clone(), policy: None });
+                let (by, with) = (rollback.by.in_words(), rollback.with.clone());
+                let verified_by = rollback.verify.as_ref().map(Undo::in_words);
+                undone.push(UndoneStep { step, position, state, by, with, verified_by, policy: None });
             } else if let Some(why) = why_left(spec, state, now.attempt) {
                 left.push(LeftStep { step, position, state, why: why.to_owned() });
             }
@@ -129,7 +131,8 @@ impl RollbackPreview {
 /// The step that undoes another one, where that says how.
 pub(crate) fn undo_spec(undone: &StepSpec, position: u32) -> Option<StepSpec> {
     let rollback = undone.rollback.as_ref()?;
-    let work = Work::Rollback { undoes: position, by: rollback.by.clone(), with: rollback.with.clone() };
+    let (by, with) = (rollback.by.clone(), rollback.with.clone());
+    let work = Work::Rollback { undoes: position, by, with, verifies: false };
     let mut spec = StepSpec::new(format!("rollback:{}", undone.key), work);
     spec.queue.clone_from(&undone.queue);
     spec.timeout = undone.timeout;
@@ -139,6 +142,21 @@ pub(crate) fn undo_spec(undone: &StepSpec, position: u32) -> Option<StepSpec> {
     spec.blast_radius = undone.blast_radius;
     let StepRules { critical, destructive, credentials, requires, .. } = undone.rules.clone();
     spec.rules = StepRules { critical, destructive, credentials, requires, ..StepRules::default() };
+    Some(spec)
+}
+
+/// The step that looks whether the rollback of another one has taken effect, where that names one. It is given what the rollback is given, and
+/// only reads.
+pub(crate) fn verify_spec(undone: &StepSpec, position: u32) -> Option<StepSpec> {
+    let rollback = undone.rollback.as_ref()?;
+    let (by, with) = (rollback.verify.clone()?, rollback.with.clone());
+    let work = Work::Rollback { undoes: position, by, with, verifies: true };
+    let mut spec = StepSpec::new(format!("verify:{}", undone.key), work);
+    spec.queue.clone_from(&undone.queue);
+    spec.timeout = undone.timeout;
+    spec.effect = Some(EffectClass::Read);
+    let StepRules { credentials, requires, .. } = undone.rules.clone();
+    spec.rules = StepRules { credentials, requires, ..StepRules::default() };
     Some(spec)
 }
 

@@ -11,7 +11,7 @@ use crate::limits::{ASSIGNMENT_ATTEMPTS_MAX, ORPHANED_AFTER, SILENT_AFTER};
 use crate::plan::RollbackCondition;
 use crate::plan::retry::{StepError, TASK_UNKNOWN};
 use crate::rejection::RUN_ORPHANED;
-use crate::run::approval::{Purpose, Vote};
+use crate::run::approval::{Purpose, Vote, is_person};
 use crate::run::assignment::{AssignmentFailure, RunAssignment};
 use crate::run::receipt::Receipt;
 use crate::run::refused_worker::RefusedWorker;
@@ -66,6 +66,13 @@ pub enum Cause {
         /// When the step is taken back from it, unless it comes back before.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         lease_expires_at: Option<Timestamp>,
+        /// What another worker needs to take it then.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        queue: Option<String>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        task: Option<String>,
+        #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+        needs: BTreeSet<String>,
     },
     /// A worker has the step and has sent no heartbeat for long, and the step has not been taken back.
     Orphaned {
@@ -146,7 +153,7 @@ pub enum Cause {
         approved_by: Vec<String>,
         /// Groups of which an approver must be a member; every person with the role may approve, if empty.
         approvers: Vec<String>,
-        /// People who started or directed the run, and may not vote here.
+        /// People who started or directed the run, or wrote the workflow where others must decide, and may not vote here.
         excluded: Vec<String>,
         /// They may vote all the same: the tenant lets people approve their own runs.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -297,6 +304,8 @@ pub struct Surroundings<'a> {
     pub heartbeat: Option<Heartbeat>,
     /// The tenant lets people approve what they started.
     pub self_approval: bool,
+    /// Who wrote the version of the workflow; `None` where it was not looked up.
+    pub author: Option<&'a str>,
     /// The policy bundle in force; `None` where it was not looked up.
     pub bundle: Option<Hash>,
     /// What people have decided about a run that has ended.
@@ -418,9 +427,11 @@ fn control(run: &Run) -> Vec<Cause> {
         causes.push(Cause::Paused { by: pause.by.clone(), reason: pause.reason.clone(), since: pause.at });
     }
     if run.state == RunState::RollingBack {
-        let added = &run.steps[run.forward_len()..];
-        let undone = added.iter().filter(|step| step.state() == StepState::Succeeded).count() as u32;
-        causes.push(Cause::RollingBack { undone, left: added.len() as u32 - undone });
+        let undoes = |at: &u32| !run.spec(*at).verifies_rollback();
+        let undoing: Vec<u32> = (run.forward_len() as u32..run.steps.len() as u32).filter(undoes).collect();
+        let is_done = |at: &&u32| run.steps[**at as usize].state() == StepState::Succeeded;
+        let undone = undoing.iter().filter(is_done).count() as u32;
+        causes.push(Cause::RollingBack { undone, left: undoing.len() as u32 - undone });
     }
     causes
 }
@@ -452,6 +463,9 @@ fn standing(run: &Run, now: Timestamp, around: Surroundings<'_>) -> Option<Cause
                 attempt,
                 last_heartbeat_at,
                 lease_expires_at,
+                queue: Some(spec.queue.clone()),
+                task: spec.task_name().map(str::to_owned),
+                needs: run.command_needs().unwrap_or_default(),
             })
         }
         Phase::Running { session, timeout_at, .. } => Some(Cause::Running {
@@ -496,17 +510,25 @@ fn standing(run: &Run, now: Timestamp, around: Surroundings<'_>) -> Option<Cause
             (None, Some(until)) => Some(Cause::Timer { until }),
             (None, None) => None,
         },
-        Phase::WaitingApproval(approval) if approval.state == ApprovalState::Requested => Some(Cause::Approval {
-            approval: approval.id,
-            purpose: approval.purpose,
-            needed: approval.quorum,
-            approved_by: approval.approved_by().into_iter().map(str::to_owned).collect(),
-            approvers: approval.approvers.clone(),
-            excluded: approval.excluded.clone(),
-            self_approval: !approval.excluded.is_empty() && approval.allows_self(&run.plan, around.self_approval),
-            message: approval.message.clone(),
-            expires_at: approval.expires_at,
-        }),
+        Phase::WaitingApproval(approval) if approval.state == ApprovalState::Requested => {
+            let author = around.author.filter(|_| approval.excludes_author || approval.quorum > 1);
+            let allows_self = approval.allows_self(&run.plan, around.self_approval);
+            let people = approval.excluded.iter().filter(|name| is_person(name));
+            let mut excluded: Vec<String> = people.cloned().collect();
+            excluded.extend(author.map(str::to_owned).filter(|author| !excluded.contains(author)));
+            Some(Cause::Approval {
+                approval: approval.id,
+                purpose: approval.purpose,
+                needed: approval.quorum,
+                approved_by: approval.approved_by().into_iter().map(str::to_owned).collect(),
+                approvers: approval.approvers.clone(),
+                // An author who may not decide is named among those who may not.
+                self_approval: allows_self && author.is_none() && !excluded.is_empty(),
+                excluded,
+                message: approval.message.clone(),
+                expires_at: approval.expires_at,
+            })
+        }
         Phase::WaitingApproval(approval) => Some(Cause::Denied { approval: approval.id, state: approval.state }),
         Phase::InDoubt { receipt, .. } => Some(doubt(run, run.position, *receipt)),
         _ => None,

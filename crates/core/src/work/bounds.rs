@@ -1,16 +1,18 @@
-//! Which bound of a worker's certificate keeps it from a step that it could do otherwise.
+//! What keeps a worker from a step that it could do otherwise: a bound of its certificate, a label that it lacks, the way to it.
 
 use std::collections::BTreeSet;
 
 use super::Skills;
-use crate::plan::command::{commanded_profile, needed_segment};
+use crate::plan::command::{commanded_profile, needed_label, needed_latency, needed_segment};
 use crate::run::Run;
 use crate::run::skipped_worker::SkipReason;
+use crate::time::Millis;
 
 impl Skills {
-    /// The first bound that keeps the worker from the step which the run stands at, in words. Nothing where it may have the step, and
-    /// where it lacks what no certificate decides on: the task, a capability, the asking before effects.
-    pub fn kept_by_bound(&self, run: &Run) -> Option<(SkipReason, String)> {
+    /// The first bound that keeps the worker from the step which the run stands at, in words: one of its certificate, else a label
+    /// that it lacks, else how far away it is. Nothing where it may have the step, and where it lacks what decides on more than
+    /// where a step is done: the task, a capability, the asking before effects.
+    pub fn kept_by_bound(&self, run: &Run, distance: Option<Millis>) -> Option<(SkipReason, String)> {
         if run.has_named_effects() && !self.names_effects {
             return None;
         }
@@ -25,16 +27,32 @@ impl Skills {
             return bound.filter(|_| self.can_do(run.spec(run.position)));
         };
         let capabilities = self.capabilities.as_ref()?;
+        let mut missing = Vec::new();
+        let mut far = None;
         for need in &needs {
             if let Some(segment) = needed_segment(need) {
                 bound = bound.or_else(|| self.outside(segment));
+            } else if let Some((name, value)) = needed_label(need) {
+                missing.extend(self.lacked(name, value));
+            } else if let Some(most) = needed_latency(need) {
+                far = far.or_else(|| too_far(distance, most));
             } else if !capabilities.contains(need) {
                 // What it lacks and may not have is told; what it merely lacks is no bound.
                 let kept = self.kept_by_profile(commanded_profile(need)?, capabilities)?;
                 bound = bound.or(Some(kept));
             }
         }
-        bound
+        let missing = (!missing.is_empty()).then(|| (SkipReason::Labels, missing.join("; ")));
+        bound.or(missing).or(far)
+    }
+
+    /// What is wrong with the worker's label, where it is not the one that a step asks for.
+    fn lacked(&self, name: &str, value: &str) -> Option<String> {
+        match self.labels.get(name) {
+            Some(own) if own == value => None,
+            Some(own) => Some(format!("its label `{name}` is `{own}`; the step is for `{value}`")),
+            None => Some(format!("it has no label `{name}`; the step is for `{name}={value}`")),
+        }
     }
 
     fn outside(&self, segment: &str) -> Option<(SkipReason, String)> {
@@ -63,6 +81,25 @@ impl Skills {
             (SkipReason::Profile, why)
         })
     }
+}
+
+/// Why a worker this far away does not have a step that asks for one at most so far away.
+fn too_far(distance: Option<Millis>, most: Millis) -> Option<(SkipReason, String)> {
+    let most_ms = most.0;
+    let why = match distance {
+        Some(distance) if distance <= most => return None,
+        Some(distance) => {
+            let ms = distance.0;
+            format!(
+                "its calls take {ms} ms to be answered; the step is for workers whose calls take {most_ms} ms at most"
+            )
+        }
+        None => format!(
+            "how long its calls take to be answered is not known here yet; the step is for workers whose calls take {most_ms} ms \
+             at most"
+        ),
+    };
+    Some((SkipReason::Latency, why))
 }
 
 fn named(what: &str, names: &BTreeSet<String>) -> String {

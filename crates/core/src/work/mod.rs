@@ -21,7 +21,7 @@ use crate::ids::{ReceiptId, RunId, SessionId, SignalId, TenantId};
 use crate::json::Json;
 pub use crate::plan::EFFECTS;
 use crate::plan::StepSpec;
-use crate::plan::command::needed_segment;
+use crate::plan::command::{needed_label, needed_latency, needed_segment};
 use crate::plan::retry::StepError;
 use crate::planted::{Bug, is_planted};
 use crate::run::Run;
@@ -217,7 +217,7 @@ pub struct WorkerHello {
     /// of its certificate, or all of them if it has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub environments: Option<BTreeSet<String>>,
-    /// What people tell it apart by, as in `rack: a`. They are shown; no step asks for them.
+    /// What it is told apart by, as in `rack: a`. A command can ask for them (`requires.labels`), and people see them.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub labels: BTreeMap<String, String>,
 }
@@ -235,6 +235,8 @@ pub struct Skills {
     pub terms: Option<WorkerTerms>,
     /// It has shown a certificate.
     pub enrolled: bool,
+    /// What it is told apart by.
+    pub labels: BTreeMap<String, String>,
 }
 
 impl Skills {
@@ -242,7 +244,16 @@ impl Skills {
         let set = |names: Vec<String>| names.into_iter().collect();
         let (tasks, capabilities) = (tasks.map(set), capabilities.map(set));
         let names_effects = capabilities.as_ref().is_some_and(|names: &BTreeSet<String>| names.contains(EFFECTS));
-        Arc::new(Self { tasks, capabilities, names_effects, terms: None, enrolled: false })
+        let labels = BTreeMap::new();
+        Arc::new(Self { tasks, capabilities, names_effects, terms: None, enrolled: false, labels })
+    }
+
+    /// The same with the labels that it has registered with.
+    pub fn labeled(skills: Arc<Self>, labels: BTreeMap<String, String>) -> Arc<Self> {
+        if labels.is_empty() {
+            return skills;
+        }
+        Arc::new(Self { labels, ..Arc::unwrap_or_clone(skills) })
     }
 
     /// The same within bounds. That it has some says nothing of a certificate: every worker can name environments.
@@ -268,10 +279,11 @@ impl Skills {
         }
     }
 
-    /// Whether it can take the step that a run stands at: one that has named its effects is for workers that name them.
-    pub fn can_take(&self, run: &Run) -> bool {
+    /// Whether it can take the step that a run stands at: one that has named its effects is for workers that name them. How far away
+    /// it is has been measured, or is not known.
+    pub fn can_take(&self, run: &Run, distance: Option<Millis>) -> bool {
         let spec = run.spec(run.position);
-        let can_do = run.command_needs().map_or_else(|| self.can_do(spec), |needs| self.has_all(&needs));
+        let can_do = run.command_needs().map_or_else(|| self.can_do(spec), |needs| self.has_all(&needs, distance));
         can_do && (self.names_effects || !run.has_named_effects()) && self.allows_environment(run.plan.environment())
     }
 
@@ -286,14 +298,27 @@ impl Skills {
         self.capabilities.as_ref().is_none_or(|names| names.contains(kind.as_str()))
     }
 
-    /// Whether it has said that it has all of these. A worker that has said nothing gets no commands.
-    pub fn has_all(&self, needs: &BTreeSet<String>) -> bool {
-        let is_in = |segment: &str| self.terms.as_ref().is_some_and(|terms| terms.segments.contains(segment));
-        let has = |names: &BTreeSet<String>, need: &String| match needed_segment(need) {
-            Some(segment) => is_in(segment),
+    /// Whether it has said that it has all of these, and is as near as they ask. A worker that has said nothing gets no commands, and
+    /// one of which nobody knows how far away it is gets none that asks for that.
+    pub fn has_all(&self, needs: &BTreeSet<String>, distance: Option<Millis>) -> bool {
+        self.capabilities.as_ref().is_some_and(|names| needs.iter().all(|need| self.has(names, need, distance)))
+    }
+
+    fn has(&self, names: &BTreeSet<String>, need: &str, distance: Option<Millis>) -> bool {
+        if let Some(segment) = needed_segment(need) {
+            return self.terms.as_ref().is_some_and(|terms| terms.segments.contains(segment));
+        }
+        if let Some(label) = needed_label(need) {
+            return self.has_label(label);
+        }
+        match needed_latency(need) {
+            Some(most) => distance.is_some_and(|distance| distance <= most),
             None => names.contains(need),
-        };
-        self.capabilities.as_ref().is_some_and(|names| needs.iter().all(|need| has(names, need)))
+        }
+    }
+
+    fn has_label(&self, (name, value): (&str, &str)) -> bool {
+        self.labels.get(name).is_some_and(|own| own == value)
     }
 
     pub fn has_task(&self, task: &str) -> bool {

@@ -108,15 +108,17 @@ fn not_answered(error: OutboundError) -> Cause {
     }
 }
 
-/// What a Vault says beside a status: a list of errors.
+/// What a Vault says beside a status: a list of errors, or one from servers that speak its language.
 fn said(body: &[u8]) -> String {
     #[derive(Deserialize)]
     struct Errors {
         #[serde(default)]
         errors: Vec<String>,
+        #[serde(default)]
+        error: Option<String>,
     }
     let errors: Option<Errors> = serde_json::from_slice(body).ok();
-    errors.map(|said| said.errors.join("; ")).unwrap_or_default()
+    errors.map(|said| said.errors.into_iter().chain(said.error).collect::<Vec<_>>().join("; ")).unwrap_or_default()
 }
 
 fn refused(status: u16, said: &str, headers: &HeaderMap, path: &str) -> Cause {

@@ -1,11 +1,16 @@
 //! Leases: short, shared by what belongs together, revoked with the step, and found again in the Vault's audit log.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
-use interlock_credentials::{Cause, StepCredentials};
+use interlock_core::time::Timestamp;
+use interlock_credentials::{
+    Cause, Clock, Credentials, CredentialsOptions, LeaseJournal, SecretProvider, StepCredentials,
+};
 
-use crate::harness::{step, vault_and_worker};
-use crate::simulator::{DATABASE, Fault};
+use crate::harness::{Folder, app_role, step, vault, vault_and_worker};
+use crate::simulator::{DATABASE, Fault, Simulator};
 
 #[tokio::test]
 async fn user_and_password_come_from_one_lease_that_ends_with_the_step() {
@@ -120,6 +125,35 @@ async fn a_long_step_has_its_lease_renewed() {
     assert_eq!(first.reveal(), second.reveal());
     assert_eq!(simulator.world().leases.len(), 1);
     running.end().await;
+    assert!(simulator.world().open_leases().is_empty());
+}
+
+/// The Vault is away when a step ends that has gone on for longer than its first lease.
+#[tokio::test]
+async fn a_renewed_lease_is_still_revoked_after_its_first_term() {
+    let (simulator, folder) = (Simulator::start().await, Folder::new());
+    simulator.world().lease_seconds = 1;
+    let now = Arc::new(AtomicI64::new(1_000));
+    let provider: Arc<dyn SecretProvider> = Arc::new(vault(&simulator, app_role(&folder)));
+    let read = Arc::clone(&now);
+    let credentials = Credentials::new(CredentialsOptions {
+        providers: [("corp".to_owned(), provider)].into(),
+        environments: [("default".to_owned(), "corp".to_owned())].into(),
+        environment: "default".to_owned(),
+        journal: Some(LeaseJournal::open(&folder.journals()).unwrap()),
+        clock: Clock::new(move || Timestamp(read.load(Ordering::Relaxed))),
+    });
+    let running = step(&credentials);
+    running.get("DB_PASSWORD").await.unwrap();
+    now.fetch_add(600_000, Ordering::Relaxed);
+    renewed_twice(&running, &simulator).await;
+    for _ in 0..2 {
+        simulator.world().fail("sys/leases/revoke", Fault::Status(500));
+    }
+    running.end().await;
+    let swept = credentials.sweep().await;
+    assert_eq!((swept.revoked, swept.left), (0, 1), "it is not over yet");
+    assert_eq!(credentials.sweep().await.revoked, 1);
     assert!(simulator.world().open_leases().is_empty());
 }
 

@@ -6,5 +6,6 @@ mod faults;
 mod harness;
 mod leases;
 mod login;
+mod rusty_vault;
 mod simulator;
 mod sweep;

@@ -2,7 +2,7 @@
 //!
 //! [`append`] brings what was committed into a tenant's log: rows of the journal by way of the feed, and notes of what
 //! happened apart from runs. [`read`] gives entries back, with what their hashes stand for; [`proof`] finds a run's entries
-//! and proves them; [`bundle`] makes the evidence of a run; [`erase`] finds what tells of a person. [`actor`] names who changes configuration. All hashing and signing is `interlock-evidence`'s.
+//! and proves them; [`bundle`] makes the evidence of a run; [`erase`] finds what tells of a person; [`progress`] says how far a log is behind. [`actor`] names who changes configuration. All hashing and signing is `interlock-evidence`'s.
 
 mod actor;
 pub(crate) mod append;
@@ -10,6 +10,7 @@ mod bodies;
 pub mod bundle;
 pub mod erase;
 mod facts;
+pub mod progress;
 mod proof;
 pub mod read;
 

@@ -10,6 +10,7 @@ use interlock_core::run::Run;
 use interlock_core::run::change::Context;
 use interlock_core::run::why::Heartbeat;
 use interlock_core::state::WorkerState;
+use interlock_core::time::Millis;
 use interlock_core::work::offer::{OfferAnswer, OfferVerdict, RunOffer, RunRef};
 use interlock_store::LiveAssignment;
 
@@ -147,8 +148,16 @@ impl Engine {
                 && row.lease_expires_at > now
                 && Heartbeat::At(row.heartbeat_at).silent_since(now).is_none()
                 && (elsewhere || row.tenant.is_none());
+            // One that talks to another server has told that one how far away it is: it may be near enough.
+            let known = self.0.sessions.get(row.id);
+            let distance = known.as_ref().map_or(Some(Millis(0)), |known| known.round_trip());
             let info = SessionInfo::of(row, now, self.0.options.fault_pause);
-            count += u32::from(is_there && info.serves(run.tenant, &spec.queue) && info.can_take(run));
+            if let Some(distance) = distance {
+                info.set_round_trip(distance);
+            }
+            let is_refused = self.known_refusal(run, info.id).is_some();
+            let can_take = info.serves(run.tenant, &spec.queue) && info.can_take(run);
+            count += u32::from(is_there && can_take && !is_refused);
         }
         Ok(count)
     }

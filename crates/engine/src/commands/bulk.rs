@@ -89,14 +89,15 @@ impl Runs {
         }
         let now = self.0.now();
         // What a key without an owner asks for is told under the key's name.
-        let person = request.by.person.clone().or_else(|| request.by.who());
+        let key = request.by.key_name().filter(|_| request.by.person.is_none());
         Ok(BulkJob {
             id: JobId(self.0.fresh_id()),
             action: request.action,
             filter: request.filter_text,
             reason: request.reason,
             rollback: request.rollback,
-            person,
+            person: request.by.person,
+            key,
             maker: request.by.makers.into_iter().next(),
             total: runs.len() as u32,
             runs,

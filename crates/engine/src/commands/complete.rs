@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use interlock_core::cost::Cost;
-use interlock_core::decide::{Command, Completion, Outbound, Outcome, is_recorded};
+use interlock_core::decide::{Command, Completion, Outbound, Outcome, is_doubted_by_report, is_recorded};
 use interlock_core::failpoint::{Failpoint, reached};
 use interlock_core::ids::SessionId;
 use interlock_core::json::Json;
@@ -67,7 +67,8 @@ impl Workers {
         let result = result_of(&outcome);
         let goes_on = claim_next && info.takes_work() && !info.is_in_maintenance();
         let (outcome, refused) = self.0.addressed(at, outcome).await?;
-        let mut is_former_holder = false;
+        let says_done = matches!(outcome, ReportedOutcome::Completed { .. });
+        let (mut is_former_holder, mut is_repeat) = (false, false);
         loop {
             let completed = self
                 .0
@@ -84,7 +85,8 @@ impl Workers {
                         if held_by == HeldBy::NoSession && !is_former_holder {
                             return Ok(ControlFlow::Break(None));
                         }
-                        if is_recorded(run, at.position, at.attempt) {
+                        let is_doubted = || is_doubted_by_report(run, at.position, at.attempt);
+                        if is_repeat || is_recorded(run, at.position, at.attempt) || (!says_done && is_doubted()) {
                             return Ok(ControlFlow::Break(Some(self.first_answer(run, at, session))));
                         }
                         if let Some(refused) = &refused {
@@ -110,9 +112,16 @@ impl Workers {
                     },
                 )
                 .await;
-            if let (Err(EngineError::Rejected(why)), Some(result), true) = (&completed, result, is_former_holder)
+            if let (Err(EngineError::Rejected(why)), Some(result)) = (&completed, result)
+                && is_former_holder
+                && !is_repeat
                 && matches!(why, Rejection::StaleAttempt { .. } | Rejection::Terminal { .. })
             {
+                // The step has gone on since: whether its worker comes with what it has said before, only the history tells.
+                is_repeat = Box::pin(self.was_reported(at, result)).await?;
+                if is_repeat {
+                    continue;
+                }
                 self.late_report(&info, at, result, why).await;
             }
             if let Some(completed) = completed? {
@@ -154,9 +163,11 @@ impl Workers {
         self.0.assignment(run)
     }
 
-    /// The answer that the first report got: the step claimed with it, if the session still holds that.
+    /// The answer that the first report got: the step claimed with it, or the next attempt of the same one, if the session still
+    /// holds that.
     fn first_answer(&self, run: &Run, at: AttemptRef, session: SessionId) -> Completed {
-        let holds = !run.state.is_terminal() && run.position != at.position && run.current().session() == Some(session);
+        let is_another = (run.position, run.current().attempt) != (at.position, at.attempt);
+        let holds = !run.state.is_terminal() && is_another && run.current().session() == Some(session);
         Completed { next: if holds { self.0.assignment(run) } else { None }, recorded: false }
     }
 

@@ -18,14 +18,16 @@ use interlock_core::run::Run;
 use interlock_core::run::change::Context;
 use interlock_core::run::receipt::{EffectHold, Receipt};
 use interlock_core::state::{Control, EffectClass, ReceiptState, StepState};
-use interlock_core::work::{AttemptRef, EffectAnswer, EffectIntent, EffectOutcome, Skills};
+use interlock_core::work::{AttemptRef, EffectAnswer, EffectIntent, EffectOutcome};
 use interlock_store::Refusal;
 
 use super::dedupe::{EffectAvailability, SharedEffect};
 use super::holder::{HeldBy, not_its_own};
+use crate::dispatch::session::SessionInfo;
 use crate::error::EngineError;
 use crate::execute::CONFLICTS_MAX;
 use crate::parts::Workers;
+use crate::policy::KnownRuling;
 
 /// What is asked for, seen from the run.
 #[derive(Default)]
@@ -91,7 +93,7 @@ impl Workers {
                 return Ok(EffectAnswer::Perform { receipt: receipt.id, key: asked.key });
             }
             reached(Failpoint::ServerBeforeIntent);
-            let recorded = self.record_intent(&intent, (receipt, again, hold), &asked, &info.skills).await;
+            let recorded = self.record_intent(&intent, (receipt, again, hold), &asked, &info).await;
             reached(Failpoint::ServerAfterIntent);
             match recorded {
                 Ok(Some(answer)) => return Ok(answer),
@@ -201,6 +203,7 @@ impl Workers {
             intent_at: self.0.now(),
             outcome_at: None,
             late: false,
+            bundle: None,
         }
     }
 
@@ -211,19 +214,19 @@ impl Workers {
         intent: &EffectIntent,
         (receipt, again, hold): (Receipt, bool, Option<Box<EffectHold>>),
         asked: &AskedFor,
-        worker: &Skills,
+        info: &SessionInfo,
     ) -> Result<Option<EffectAnswer>, EngineError> {
         let AttemptRef { tenant, run, position, attempt } = intent.at;
         let Some(as_it_stood) = &asked.run else { return Ok(None) };
         let EffectIntent { template, request, effect, .. } = intent.clone();
         let action = Action::of_effect(as_it_stood.spec(position), position, template, request, effect);
         let spec = as_it_stood.spec(position);
-        let judge = self.0.judge_with(action.clone(), spec, as_it_stood, Some(worker)).await;
+        let judge = self.0.judge_with(action.clone(), spec, as_it_stood, &info.skills).await;
         // The own code of a task calls its effects what it likes: rules about the task itself hold for each of them.
         let whole = Action::of_step(spec, position, as_it_stood.input(position));
         let is_other = |whole: &Action| action.effect != EffectClass::Read && whole.operation != action.operation;
         let whole = match whole.filter(is_other) {
-            Some(whole) => Some(self.0.judge_with(whole, spec, as_it_stood, Some(worker)).await),
+            Some(whole) => Some(self.0.judge_with(whole, spec, as_it_stood, &info.skills).await),
             None => None,
         };
         let answer = Mutex::new(EffectAnswer::Perform { receipt: receipt.id, key: receipt.key.clone() });
@@ -237,18 +240,30 @@ impl Workers {
                     return Ok(ControlFlow::Break(false));
                 }
                 let (judged, now) = (Judged::by(&judge, action.clone(), run), self.0.now());
-                let leave = match &whole {
-                    Some(whole) => whole.judged(run).grant(run, now).and_then(|_| judged.grant(run, now)),
-                    None => judged.grant(run, now),
+                // A run that a worker has as a whole can go to no other one.
+                let is_for_any = run.assigned_session().is_none();
+                let refuses = |judge: &KnownRuling| is_for_any && judge.refusing_bundle().is_some();
+                let denied = whole.as_ref().and_then(|whole| {
+                    let withheld = whole.judged(run).grant(run, now).err()?;
+                    Some((withheld, refuses(whole)))
+                });
+                let leave = match denied {
+                    Some(denied) => Err(denied),
+                    None => judged.grant(run, now).map_err(|withheld| (withheld, refuses(&judge))),
                 };
                 Ok(ControlFlow::Continue(match leave {
                     Ok(grant) => {
                         let (receipt, grant) = (Box::new(receipt.clone()), Box::new(grant));
                         Command::RecordIntent { position, attempt, receipt, grant, again, hold: hold.clone() }
                     }
-                    Err(withheld) => {
+                    Err((withheld, refuses_worker)) => {
                         *answer.lock().unwrap_or_else(PoisonError::into_inner) = answer_of(withheld.decision());
-                        Command::WithholdEffect { position, attempt, withheld }
+                        if refuses_worker {
+                            let worker = info.worker.clone();
+                            Command::RefuseEffect { position, attempt, worker, withheld }
+                        } else {
+                            Command::WithholdEffect { position, attempt, withheld }
+                        }
                     }
                 }))
             },

@@ -3,6 +3,7 @@
 
 use std::ops::ControlFlow;
 
+use interlock_core::decide::ended_by_report;
 use interlock_core::ids::SessionId;
 use interlock_core::rejection::Rejection;
 use interlock_core::run::change::Context;
@@ -47,6 +48,15 @@ pub(super) fn not_its_own(at: AttemptRef) -> EngineError {
     Rejection::StaleAttempt { run, position, given: attempt, current: attempt }.into()
 }
 
+/// Whether a report with this result leaves such an event behind.
+fn is_told_by(event: &Event, result: &str) -> bool {
+    match event {
+        Event::StepCompleted { .. } => result == "completed",
+        Event::StepWaiting { .. } => result == "waiting",
+        _ => matches!(result, "retry" | "dead"),
+    }
+}
+
 impl Workers {
     /// Refuses who neither has the attempt nor had it.
     pub(super) async fn check_holder(&self, session: SessionId, at: AttemptRef) -> Result<(), EngineError> {
@@ -79,6 +89,25 @@ impl Workers {
                 if (step, attempt) == (at.position, at.attempt) {
                     return if holder == session { Ok(()) } else { Err(not_its_own(at)) };
                 }
+            }
+        }
+    }
+
+    /// Whether the attempt, which is over, was ended by a report of its worker with the same result: what is reported for it once more is
+    /// a repeat. A worker that says something else now may have done what no step shows.
+    pub(super) async fn was_reported(&self, at: AttemptRef, result: &str) -> Result<bool, EngineError> {
+        let (mut after, mut has_begun) = (0, false);
+        loop {
+            let records = self.0.0.store.events(at.tenant, at.run, after, EVENTS_AT_ONCE).await?;
+            let Some(last) = records.last() else { return Ok(false) };
+            after = last.seq;
+            for record in &records {
+                let Ok(event) = record.event.decode::<Event>() else { continue };
+                if let Some(by_report) = ended_by_report(&event, at.position).filter(|_| has_begun) {
+                    return Ok(by_report && is_told_by(&event, result));
+                }
+                has_begun |= matches!(event, Event::StepStarted { step, attempt, .. }
+                    if (step, attempt) == (at.position, at.attempt));
             }
         }
     }

@@ -4,11 +4,12 @@
 use interlock_core::ids::SessionId;
 use interlock_core::limits;
 use interlock_core::rejection::Rejection;
-use interlock_core::work::output::{OutputBatch, OutputTaken};
+use interlock_core::work::output::{OutputBatch, OutputChunk, OutputTaken};
 use interlock_store::{AppendOutput, OutputAppended};
 
 use crate::error::EngineError;
 use crate::parts::Workers;
+use crate::run_log::{OutputSize, log_output};
 
 /// Output of all steps that may be on its way to the store, in KiB. Who brings more waits, and its worker with it.
 pub(crate) const OUTPUT_IN_FLIGHT_KIB: usize = 16 << 10;
@@ -37,6 +38,13 @@ impl Workers {
                 "the chunks of a batch are numbered one after the other, the first one of all with 1".into(),
             );
         }
+        let sizes: Vec<OutputSize> = if tracing::enabled!(tracing::Level::DEBUG) {
+            let size =
+                |chunk: &OutputChunk| OutputSize { seq: chunk.seq, stream: chunk.stream, bytes: chunk.text.len() };
+            chunks.iter().map(size).collect()
+        } else {
+            Vec::new()
+        };
         let room = (bytes >> 10) as u32 + 1;
         let _room = self.0.0.output_room.acquire_many(room).await.map_err(|_| EngineError::Closed)?;
         let bytes_max = self.0.0.options.output_kept_bytes;
@@ -44,6 +52,9 @@ impl Workers {
         match self.0.0.store.write(append).await? {
             OutputAppended::Taken(taken) => {
                 self.0.0.feed.publish_output(at.tenant, at.run);
+                for size in sizes {
+                    log_output(at, size);
+                }
                 Ok(taken)
             }
             OutputAppended::Stale { current } => {

@@ -24,6 +24,7 @@ use crate::dispatch::workflow_limits::LimitedWorkflow;
 use crate::error::EngineError;
 use crate::execute::CONFLICTS_MAX;
 use crate::parts::Runs;
+use crate::run_log::log_idempotency_hit;
 
 /// A plan that has been checked, with the text under whose hash it is stored. Made once per workflow version.
 #[derive(Debug, Clone)]
@@ -345,6 +346,7 @@ impl Runs {
         self.0.0.counters.started(&run);
         let handed = claim.zip(self.0.assignment(&run));
         self.0.committed(&run, change);
+        self.0.log_change(None, None, &run, change);
         if run.current().session().is_some() {
             self.0.0.cells.put(run);
         } else if run.control == Control::Active && run.current().state() == StepState::Ready {
@@ -378,6 +380,7 @@ impl Runs {
         let answer = record.response.map(|response| response.decode::<StartAnswer>()).transpose();
         let answer = answer.map_err(|error| EngineError::Store(format!("a kept answer cannot be read: {error}")))?;
         let admission = answer.map_or(Admission::Started, |answer| answer.admission);
+        log_idempotency_hit(tenant, run, &asked.key);
         Ok(Started { run, replayed: true, admission })
     }
 }

@@ -6,7 +6,7 @@ use interlock_core::decide::Command;
 use interlock_core::ids::{ApprovalId, RunId, TenantId};
 use interlock_core::json::Json;
 use interlock_core::rejection::Rejection;
-use interlock_core::run::approval::Voter;
+use interlock_core::run::approval::{Approval, Voter};
 use interlock_core::run::change::Context;
 use interlock_core::run::{Phase, Run};
 use interlock_core::state::Initiator;
@@ -24,7 +24,25 @@ pub struct VoteRequest {
     pub notes: Option<String>,
 }
 
+/// Who may not decide an open approval beside those whom it names, and whether those whom it names may after all.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ApprovalExclusions {
+    /// The author of the workflow version, where they may not decide.
+    pub author: Option<String>,
+    /// The tenant lets the people whom the approval excludes decide, because they started or directed the run.
+    pub self_approval: bool,
+}
+
 impl Runs {
+    /// What the tenant and the author of the workflow version mean for an open approval of the run.
+    pub async fn approval_exclusions(&self, run: &Run, open: &Approval) -> Result<ApprovalExclusions, EngineError> {
+        let author =
+            if open.excludes_author || open.quorum > 1 { self.version_author(run.tenant, run).await? } else { None };
+        let tenant = self.0.0.store.tenant(run.tenant).await?;
+        let tenant_allows = tenant.is_some_and(|tenant| tenant.settings.self_approval);
+        Ok(ApprovalExclusions { author, self_approval: open.allows_self(&run.plan, tenant_allows) })
+    }
+
     /// Who wrote the version of the workflow that the run has pinned: two keys need others.
     pub async fn version_author(&self, tenant: TenantId, run: &Run) -> Result<Option<String>, EngineError> {
         let version = self.0.0.store.workflow_version(tenant, &run.plan.workflow, run.plan.version).await?;

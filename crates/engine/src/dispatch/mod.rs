@@ -48,6 +48,7 @@ mod offers;
 mod pending;
 mod poll;
 pub(crate) mod ready;
+mod refusals;
 mod run_offers;
 pub mod session;
 mod shares;
@@ -74,6 +75,7 @@ use self::pending::PendingDeliveries;
 use self::poll::TriedClaim;
 pub use self::ready::Pressure;
 use self::ready::{Candidate, GroupKey, ReadyRuns};
+use self::refusals::Refusals;
 use self::run_offers::RunOffers;
 use self::session::SessionInfo;
 use self::shares::Shares;
@@ -117,6 +119,8 @@ struct State {
     pending: PendingDeliveries,
     /// Runs that sessions are asked to take as a whole, until their poll takes the question along.
     run_offers: RunOffers,
+    /// Whom the policy keeps from which steps, as this server has heard.
+    refusals: Refusals,
     shares: Shares,
 }
 
@@ -402,6 +406,7 @@ impl Dispatch {
         let mut state = self.state();
         state.pending.keep(sessions);
         state.run_offers.keep(sessions);
+        state.refusals.keep(sessions);
         state.offers.keep(sessions);
     }
 
@@ -409,6 +414,7 @@ impl Dispatch {
         let mut state = self.state();
         state.pending.forget(session);
         state.run_offers.take(session);
+        state.refusals.forget(session);
         state.offers.forget(session);
     }
 
@@ -421,7 +427,11 @@ impl Dispatch {
     /// room.
     fn freer_for(&self, run: &Run, info: &SessionInfo) -> Option<Arc<SessionInfo>> {
         let queue = &run.spec(run.position).queue;
-        let can_take = |other: &SessionInfo| other.serves(run.tenant, queue) && other.can_take(run);
+        let remembered = self.state().refusals.under_any_rules(run);
+        let is_noted = |other: &SessionInfo| run.refused_workers().iter().any(|refused| refused.session == other.id);
+        let is_refused = |other: &SessionInfo| remembered.contains(&other.id) || is_noted(other);
+        let can_take =
+            |other: &SessionInfo| other.serves(run.tenant, queue) && other.can_take(run) && !is_refused(other);
         self.state().offers.freer(info, can_take)
     }
 

@@ -101,7 +101,7 @@ impl Need {
             Self::NamedTask(task) => skills.has_task(task) && skills.names_effects,
             Self::Kind(kind) => skills.has_kind(*kind),
             Self::NamedKind(kind) => skills.has_kind(*kind) && skills.names_effects,
-            Self::Command(needs) => skills.has_all(needs) && !info.is_errored(),
+            Self::Command(needs) => skills.has_all(needs, info.round_trip()) && !info.is_errored(),
             Self::Only(session) => info.id == *session && !info.is_errored(),
             Self::Except { sessions, need } => !sessions.contains(&info.id) && need.is_met_by(info),
             Self::Permitted { denied, need, .. } => !denied.contains(&info.id) && need.is_met_by(info),
@@ -125,10 +125,8 @@ impl Mismatch {
         Self { key: GroupKey::of(run), need, workflow: run.plan.workflow.clone() }
     }
 
-    /// The rules of this bundle deny the step to the session's worker, as they have denied it to others before.
-    pub fn denied(run: &Run, session: SessionId, bundle: Hash) -> Self {
-        let earlier = run.refused_workers().iter().filter(|refused| refused.bundle.0 == bundle);
-        let denied = earlier.map(|refused| refused.session).chain([session]).collect();
+    /// The rules of this bundle deny the step to the workers of these sessions.
+    pub fn denied(run: &Run, denied: BTreeSet<SessionId>, bundle: Hash) -> Self {
         // All that is known of what the run needs: a worker that would only find the rest out must not be sent for it in turns.
         let need = Need::In { environment: run.plan.environment(), need: Box::new(Need::of_run(run)) };
         let need = Need::Permitted { bundle, denied, need: Box::new(need) };

@@ -4,6 +4,7 @@
 //! that what else was handed over meanwhile goes out at once, and what became ready meanwhile is claimed at once. What
 //! comes too late for one poll goes out with the session's next one.
 
+use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -14,8 +15,9 @@ use interlock_core::decide::Command;
 use interlock_core::governance::action::Action;
 use interlock_core::governance::judge::Judged;
 use interlock_core::ids::{ReceiptId, SessionId};
-use interlock_core::json::Json;
+use interlock_core::json::{Hash, Json};
 use interlock_core::keys::{EffectScope, effect_key};
+use interlock_core::limits::REFUSED_WORKERS_MAX;
 use interlock_core::plan::StepSpec;
 use interlock_core::planted::{Bug, is_planted};
 use interlock_core::rejection::Rejection;
@@ -30,6 +32,7 @@ use interlock_store::Refusal;
 
 use super::need::{Mismatch, Need};
 use super::ready::{Candidate, GroupKey};
+use super::refusals::RefusedStep;
 use super::session::SessionInfo;
 use super::workflow_limits::{LimitedWorkflow, Pass};
 use super::{Dispatch, Reserved};
@@ -197,6 +200,12 @@ impl Workers {
         let mut denied: Option<Mismatch> = None;
         let mut judge: Option<KnownRuling> = None;
         let mut unjudged: Option<Box<NotJudged>> = None;
+        // Whose worker is judged: the session's own, or the one that is asked to take the run instead.
+        let mut asked: Option<Arc<SessionInfo>> = None;
+        let mut judged_for = session;
+        // Sessions that are noted as refused, where no more can be noted; and of those that were looked up, which are over.
+        let mut crowd: Option<Vec<SessionId>> = None;
+        let mut over: Option<BTreeSet<SessionId>> = None;
         let claimed = loop {
             let claimed = self
                 .0
@@ -223,21 +232,42 @@ impl Workers {
                             mismatch = run.is_claimable(self.0.now()).then(|| Mismatch::of(run, &info.skills));
                             return Err(Rejection::NotClaimable { run: run.id, control: run.control }.into());
                         }
+                        if let Some(bundle) = self.known_refusal(run, session) {
+                            denied = self.denied_now(run, session, bundle);
+                            return Err(Rejection::NotClaimable { run: run.id, control: run.control }.into());
+                        }
                         if run.seeks_worker() {
                             let better = dispatch.freer_for(run, info);
-                            let asked = better.as_deref().unwrap_or(info);
-                            let (session, worker) = (asked.id, asked.worker.clone());
-                            return Ok(ControlFlow::Continue(Command::OfferRun { session, worker }));
-                        }
-                        if let Some(bundle) = self.0.known_refusal(run, session) {
-                            denied = run.is_claimable(self.0.now()).then(|| Mismatch::denied(run, session, bundle));
-                            return Err(Rejection::NotClaimable { run: run.id, control: run.control }.into());
+                            let to = better.as_deref().unwrap_or(info);
+                            let action = Action::of_step(run.spec(run.position), run.position, run.input(run.position));
+                            let is_known = |action: &Action| {
+                                judged_for == to.id && judge.as_ref().is_some_and(|judge| judge.is_for(action, run))
+                            };
+                            if let Some(action) = action.as_ref().filter(|action| !is_known(action)) {
+                                (judge, judged_for) = (self.0.known_judge(action, run), to.id);
+                                if judge.is_none() {
+                                    unjudged = Some(Box::new(NotJudged { action: action.clone(), run: run.clone() }));
+                                    asked = better;
+                                    return Ok(ControlFlow::Break(None));
+                                }
+                            }
+                            let now = self.0.now();
+                            let bundle = judge.as_ref().and_then(KnownRuling::refusing_bundle);
+                            if let Some(bundle) = bundle {
+                                crowd = crowd_of(run, over.as_ref());
+                                if crowd.is_some() {
+                                    return Ok(ControlFlow::Break(None));
+                                }
+                                denied = self.denied_now(run, to.id, bundle);
+                            }
+                            let command = offer_command(run, to, (action, judge.as_ref()), now);
+                            return Ok(ControlFlow::Continue(forgetting(command, over.as_ref())));
                         }
                         // The worker may never report the effect that it performs, so the claim counts as the effect:
                         // it needs leave as one does.
                         if let Some(action) = claimed_action(&info.skills, run) {
-                            if judge.as_ref().is_none_or(|judge| !judge.is_for(&action, run)) {
-                                judge = self.0.known_judge(&action, run);
+                            if judged_for != session || judge.as_ref().is_none_or(|judge| !judge.is_for(&action, run)) {
+                                (judge, judged_for) = (self.0.known_judge(&action, run), session);
                                 if judge.is_none() {
                                     unjudged = Some(Box::new(NotJudged { action, run: run.clone() }));
                                     return Ok(ControlFlow::Break(None));
@@ -246,9 +276,13 @@ impl Workers {
                             if let Some(bundle) = judge.as_ref().and_then(KnownRuling::refusing_bundle)
                                 && run.assigned_session().is_none()
                             {
-                                denied = run.is_claimable(self.0.now()).then(|| Mismatch::denied(run, session, bundle));
+                                crowd = crowd_of(run, over.as_ref());
+                                if crowd.is_some() {
+                                    return Ok(ControlFlow::Break(None));
+                                }
+                                denied = self.denied_now(run, session, bundle);
                                 let refuses = self.claim_command(session, info, run, judge.as_ref())?;
-                                return Ok(ControlFlow::Continue(refuses));
+                                return Ok(ControlFlow::Continue(forgetting(refuses, over.as_ref())));
                             }
                         }
                         if let Some(workflow) = LimitedWorkflow::of(run) {
@@ -280,13 +314,16 @@ impl Workers {
                     },
                 )
                 .await;
+            if let Some(noted) = crowd.take() {
+                over = Some(Box::pin(self.over_of(noted)).await);
+                continue;
+            }
             match unjudged.take() {
                 Some(unjudged) => {
                     let NotJudged { action, run } = *unjudged;
-                    let spec = run.spec(run.position);
-                    // A worker that asks before its effect is judged then; for the others this is the last decision.
-                    let worker = (!asks_before(&info.skills, spec)).then_some(&*info.skills);
-                    judge = Some(Box::pin(self.0.judge_claim(action, spec, &run, worker)).await);
+                    let (spec, asked) = (run.spec(run.position), asked.take());
+                    let worker = asked.as_ref().map_or(&*info.skills, |other| &*other.skills);
+                    judge = Some(Box::pin(self.0.judge_with(action, spec, &run, worker)).await);
                 }
                 None => break claimed,
             }
@@ -337,6 +374,54 @@ impl Workers {
         }
     }
 
+    /// The bundle in force, where its rules have kept the session from the step that the run stands at before: as the run has noted,
+    /// or as this server remembers.
+    fn known_refusal(&self, run: &Run, session: SessionId) -> Option<Hash> {
+        let noted = self.0.known_refusal(run, session);
+        noted.or_else(|| {
+            // Only where the run has no room left to note it.
+            let is_full = run.refused_workers().len() >= REFUSED_WORKERS_MAX;
+            let bundle = is_full.then(|| self.0.known_rules(run.tenant))??.active.hash();
+            let remembered = self.0.0.dispatch.state().refusals.of(&RefusedStep::of(run, bundle));
+            remembered.contains(&session).then_some(bundle)
+        })
+    }
+
+    /// The rules of this bundle deny the step to the session's worker: this server remembers it, and the run waits for another one.
+    /// Nothing where the step cannot be had now.
+    fn denied_now(&self, run: &Run, session: SessionId, bundle: Hash) -> Option<Mismatch> {
+        run.is_claimable(self.0.now()).then(|| {
+            self.0.0.dispatch.state().refusals.note(RefusedStep::of(run, bundle), session);
+            self.mismatch_of_denied(run, session, bundle)
+        })
+    }
+
+    /// What a run needs that the rules of this bundle deny to the session's worker, and have denied to others before. Only sessions
+    /// that this server knows come to it for work.
+    fn mismatch_of_denied(&self, run: &Run, session: SessionId, bundle: Hash) -> Mismatch {
+        let remembered = self.0.0.dispatch.state().refusals.of(&RefusedStep::of(run, bundle));
+        let noted = run.refused_workers().iter().filter(|refused| refused.bundle.0 == bundle);
+        let earlier = noted.map(|refused| refused.session).chain(remembered);
+        let living = earlier.filter(|session| self.0.0.sessions.get(*session).is_some());
+        Mismatch::denied(run, living.chain([session]).collect(), bundle)
+    }
+
+    /// Of these sessions, those that are over. Where the store does not say, none is.
+    async fn over_of(&self, sessions: Vec<SessionId>) -> BTreeSet<SessionId> {
+        let now = self.0.now();
+        match self.0.0.store.sessions().await {
+            Ok(rows) => {
+                let living: BTreeSet<SessionId> =
+                    rows.iter().filter(|row| !row.is_over(now)).map(|row| row.id).collect();
+                sessions.into_iter().filter(|session| !living.contains(session)).collect()
+            }
+            Err(error) => {
+                tracing::debug!(%error, "which refused workers are over could not be read");
+                BTreeSet::new()
+            }
+        }
+    }
+
     /// The claim of the run's current step. Where a repeat would do harm and the worker does not name its effects, the
     /// intent comes with it.
     fn claim_command(
@@ -358,7 +443,8 @@ impl Workers {
             Ok(grant) => Box::new(grant),
             // A run that this worker has as a whole can go to no other one.
             Err(withheld) if judge.refusing_bundle().is_some() && run.assigned_session().is_none() => {
-                return Ok(Command::RefuseWorker { session, worker: info.worker.clone(), withheld });
+                let (worker, over) = (info.worker.clone(), BTreeSet::new());
+                return Ok(Command::RefuseWorker { session, worker, withheld, over });
             }
             Err(withheld) => return Ok(Command::WithholdStep { withheld }),
         };
@@ -380,6 +466,7 @@ impl Workers {
             intent_at: now,
             outcome_at: None,
             late: false,
+            bundle: None,
         };
         Ok(Command::ClaimWithIntent { session, receipt: Box::new(receipt), grant })
     }
@@ -403,13 +490,45 @@ impl Workers {
     }
 }
 
+/// The sessions that are noted as refused on the run, where no more can be noted and nobody has looked up which of them live.
+fn crowd_of(run: &Run, over: Option<&BTreeSet<SessionId>>) -> Option<Vec<SessionId>> {
+    let noted = run.refused_workers();
+    let is_full = over.is_none() && noted.len() >= REFUSED_WORKERS_MAX;
+    is_full.then(|| noted.iter().map(|refused| refused.session).collect())
+}
+
+/// A refusal with the sessions that it finds to be over; any other command as it is.
+fn forgetting(mut command: Command, over: Option<&BTreeSet<SessionId>>) -> Command {
+    if let (Command::RefuseWorker { over: gone, .. }, Some(over)) = (&mut command, over) {
+        gone.clone_from(over);
+    }
+    command
+}
+
+/// Asks a worker whether it takes the run, unless the rules deny it the step that it would begin with.
+fn offer_command(
+    run: &Run,
+    to: &SessionInfo,
+    (action, judge): (Option<Action>, Option<&KnownRuling>),
+    now: Timestamp,
+) -> Command {
+    let (session, worker) = (to.id, to.worker.clone());
+    if let (Some(action), Some(judge)) = (action, judge)
+        && judge.refusing_bundle().is_some()
+        && let Err(withheld) = Judged::by(judge, action, run).grant(run, now)
+    {
+        return Command::RefuseWorker { session, worker, withheld, over: BTreeSet::new() };
+    }
+    Command::OfferRun { session, worker }
+}
+
 /// What is to be judged once more before a step is handed out: rules that came into force since it became ready are heard
 /// before it goes, and what people have agreed to may have lapsed. Only a step whose one effect is judged when its worker asks
-/// for leave waits until then; of a task it is not known whether it will ask.
+/// for leave waits until then, unless a worker was refused there; of a task it is not known whether it will ask.
 fn claimed_action(skills: &Skills, run: &Run) -> Option<Action> {
     let spec = run.spec(run.position);
     let is_agreed = run.notes.agreed.iter().any(|agreed| agreed.step == run.position);
-    if asks_before(skills, spec) && !is_agreed {
+    if asks_before(skills, spec) && !is_agreed && !run.is_denied_to_workers() {
         return None;
     }
     Action::of_step(spec, run.position, run.input(run.position))

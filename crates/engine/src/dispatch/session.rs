@@ -43,20 +43,28 @@ pub struct SessionInfo {
     blemished: AtomicBool,
     /// When this server last heard of it.
     heard_at: AtomicI64,
-    /// How long its last heartbeat took, in milliseconds; the greatest number where that is not known.
+    /// How long its last measured call took, in milliseconds; the greatest number where that is not known.
     round_trip: AtomicU64,
 }
+
+/// Stands for a round trip that is not known.
+const UNMEASURED: u64 = u64::MAX;
 
 impl SessionInfo {
     /// The session that a row describes. One that is over takes nothing new.
     pub(crate) fn of(row: SessionRow, now: Timestamp, fault_pause: Millis) -> Arc<Self> {
         let hindrance = Hindrance::of(&row, now, fault_pause);
+        // The worker inside a server is as near as can be; of the others it is measured.
+        let round_trip = if row.tenant.is_none() { 0 } else { UNMEASURED };
         Arc::new(Self {
             id: row.id,
             worker: row.worker,
             tenant: row.tenant,
             queues: row.queues,
-            skills: Skills::within(Skills::new(row.tasks, row.capabilities), row.terms, row.identity.is_some()),
+            skills: Skills::labeled(
+                Skills::within(Skills::new(row.tasks, row.capabilities), row.terms, row.identity.is_some()),
+                row.labels,
+            ),
             identity: row.identity,
             slots: row.slots,
             draining: matches!(row.state, WorkerState::Draining | WorkerState::Offline).into(),
@@ -66,7 +74,7 @@ impl SessionInfo {
             in_maintenance: hindrance.in_maintenance.into(),
             blemished: hindrance.blemished.into(),
             heard_at: now.0.into(),
-            round_trip: u64::MAX.into(),
+            round_trip: round_trip.into(),
         })
     }
 
@@ -106,8 +114,14 @@ impl SessionInfo {
         (free, Reverse(distance), !self.is_blemished())
     }
 
-    pub(crate) fn set_round_trip(&self, round_trip: Millis) {
-        self.round_trip.store(round_trip.0, Ordering::Relaxed);
+    /// Answers whether it was not known before.
+    pub(crate) fn set_round_trip(&self, round_trip: Millis) -> bool {
+        self.round_trip.swap(round_trip.0.min(UNMEASURED - 1), Ordering::Relaxed) == UNMEASURED
+    }
+
+    /// How long its calls take to be answered, as it last said to this server.
+    pub fn round_trip(&self) -> Option<Millis> {
+        Some(self.round_trip.load(Ordering::Relaxed)).filter(|millis| *millis != UNMEASURED).map(Millis)
     }
 
     pub fn takes_work(&self) -> bool {
@@ -154,7 +168,7 @@ impl SessionInfo {
     }
 
     /// Whether the step that a run stands at is for it: it can do it, the run is not another session's, and it has not said
-    /// already that it could not.
+    /// already that it could not. How far away it is counts when the run is given to it, and not again for what it has.
     pub(crate) fn can_take(&self, run: &Run) -> bool {
         let assigned = run.assigned_session();
         let is_its_own = assigned.is_none_or(|session| session == self.id);
@@ -163,7 +177,7 @@ impl SessionInfo {
             && !(is_new && self.is_in_maintenance())
             && !(self.is_errored() && run.spec(run.position).is_command())
             && !(run.seeks_worker() && run.was_refused_by(self.id))
-            && self.skills.can_take(run)
+            && self.skills.can_take(run, if is_new { self.round_trip() } else { Some(Millis(0)) })
     }
 
     /// Whether a step may be claimed for it in the commit that makes the step ready.
@@ -212,7 +226,7 @@ impl SessionInfo {
             in_maintenance: false.into(),
             blemished: false.into(),
             heard_at,
-            round_trip: u64::MAX.into(),
+            round_trip: UNMEASURED.into(),
         })
     }
 
@@ -232,7 +246,7 @@ impl SessionInfo {
             in_maintenance: false.into(),
             blemished: false.into(),
             heard_at: AtomicI64::new(0),
-            round_trip: u64::MAX.into(),
+            round_trip: UNMEASURED.into(),
         })
     }
 }

@@ -142,15 +142,14 @@ async fn act(
 
 async fn perform(engine: &Engine, job: &BulkJob, target: Target) -> Result<(), EngineError> {
     let Target { tenant, run, position } = target;
-    // What a key without an owner has asked for was not asked for by a person.
-    let key = job.person.as_deref().filter(|_| job.maker.is_none()).and_then(|person| person.strip_prefix("key "));
     let by = Context {
-        person: job.person.clone().filter(|_| key.is_none()),
+        person: job.person.clone(),
         metadata: Some(mark(job.id)),
         makers: job.maker.iter().cloned().collect(),
         ..Context::by(Initiator::Operator)
     };
-    let by = match key {
+    // What a key without an owner has asked for was not asked for by a person.
+    let by = match &job.key {
         Some(key) => by.telling(KEY_NAME, key),
         None => by,
     };
@@ -175,19 +174,23 @@ async fn perform(engine: &Engine, job: &BulkJob, target: Target) -> Result<(), E
     Ok(())
 }
 
+/// The field of a context's metadata that has the job's id.
+const MARK: &str = "bulk_job";
+
 /// The job's mark on what it does.
 fn mark(job: JobId) -> Json {
-    Json::trusted(format!(r#"{{"bulk_job":"{job}"}}"#))
+    Json::trusted(format!(r#"{{"{MARK}":"{job}"}}"#))
 }
 
 async fn did_before(engine: &Engine, job: JobId, target: Target) -> Result<bool, EngineError> {
-    let mark = mark(job);
+    // Beside what else is noted, such as a key's name.
+    let is_marked = |metadata: &Json| metadata.to_value().is_ok_and(|noted| noted[MARK] == job.to_string());
     let mut since = 0;
     loop {
         let events = engine.0.store.events(target.tenant, target.run, since, EVENTS_PAGE).await?;
         let Some(last) = events.last() else { return Ok(false) };
         since = last.seq;
-        if events.iter().any(|event| event.context.metadata.as_ref() == Some(&mark)) {
+        if events.iter().any(|event| event.context.metadata.as_ref().is_some_and(is_marked)) {
             return Ok(true);
         }
     }

@@ -12,6 +12,7 @@ use interlock_store::{Claimed, ExpireSessions};
 
 use crate::Engine;
 use crate::error::EngineError;
+use crate::run_log::log_orphan;
 use crate::set_aside::ItemOutcome;
 
 const REAP_BATCH_MAX: usize = 256;
@@ -58,11 +59,11 @@ async fn reap(engine: &Engine, now: Timestamp, patient_until: Timestamp) -> Resu
         let full = lost.len() >= batch_max;
         let mut reaped = 0;
         for claim in lost {
-            let (tenant, run, step, attempt) = (claim.tenant, claim.run, claim.position, claim.attempt);
+            let (tenant, run) = (claim.tenant, claim.run);
             if engine.0.set_aside.holds(tenant, run, now) {
                 continue;
             }
-            tracing::info!(event = "orphan_detected", %run, step, attempt, "the worker of a step is lost");
+            log_orphan(claim.at(), &engine.worker_name(claim.session));
             let expired = |position, attempt| Command::LeaseExpired { position, attempt };
             let worked = engine.one_of_many(tenant, run, engine.give_up(&claim, expired)).await?;
             reaped += usize::from(worked == ItemOutcome::Done);

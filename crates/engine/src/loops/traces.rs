@@ -79,14 +79,14 @@ impl Sender<'_> {
     /// Adds the spans that a run has finished since its last rest.
     async fn gather(&mut self, note: Note) {
         let Ok(spans) = self.read(note).await else {
-            self.traces.drop_some(1);
+            self.traces.drop_run();
             return;
         };
         self.spans.extend(spans);
         if self.spans.len() > SPANS_MAX {
             let over = self.spans.len() - SPANS_MAX;
             self.spans.drain(..over);
-            self.traces.drop_some(over);
+            self.traces.drop_spans(over);
         }
     }
 
@@ -143,7 +143,7 @@ impl Sender<'_> {
                     self.tell_away(&refused.what);
                     if refused.for_good {
                         self.spans.drain(..count);
-                        self.traces.drop_some(count);
+                        self.traces.drop_spans(count);
                     }
                     let pause = self.pause;
                     self.pause = (self.pause * 2).min(LONGEST_PAUSE);

@@ -11,7 +11,7 @@ use interlock_core::plan::Plan;
 use interlock_core::rejection::Rejection;
 use interlock_core::run::{Header, Run, Trigger};
 use interlock_core::time::Timestamp;
-use interlock_policy::{Bundle, PolicyDecision, PolicyInput, PolicyReason};
+use interlock_policy::{Bundle, Excluded, Obligations, PolicyDecision, PolicyInput, PolicyReason};
 use interlock_workflow::walk::{Predicted, Walk, Would};
 use uuid::Uuid;
 
@@ -96,6 +96,15 @@ fn on_paper(
     open(request).map(|(run, _)| run)
 }
 
+/// Who may not decide, by the words of the policy.
+fn excluded(due: &Obligations) -> Vec<String> {
+    let named = |excluded: &Excluded| match excluded {
+        Excluded::Starter => "starter".to_owned(),
+        Excluded::Author => "author".to_owned(),
+    };
+    due.exclude.iter().map(named).collect()
+}
+
 fn predicted(bundle: &Bundle, input: &PolicyInput) -> Predicted {
     let may_change = bundle.depends_on_bound(input);
     match bundle.decide(input) {
@@ -104,6 +113,8 @@ fn predicted(bundle: &Bundle, input: &PolicyInput) -> Predicted {
             tier: Some(tier.to_string()),
             reasons: reasons.iter().map(PolicyReason::to_string).collect(),
             quorum: obligations.as_ref().map(|due| due.quorum),
+            excluded: obligations.as_ref().map(excluded).unwrap_or_default(),
+            self_approval: obligations.as_ref().is_some_and(|due| due.self_approval && due.quorum <= 1),
             approvers: obligations.map(|due| due.approvers).unwrap_or_default(),
             may_change,
         },
@@ -113,6 +124,8 @@ fn predicted(bundle: &Bundle, input: &PolicyInput) -> Predicted {
             reasons: vec![undecided.to_string()],
             quorum: None,
             approvers: Vec::new(),
+            excluded: Vec::new(),
+            self_approval: false,
             may_change,
         },
     }

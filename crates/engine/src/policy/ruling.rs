@@ -77,39 +77,22 @@ const FIELDS_BYTES_MAX: usize = 16 << 10;
 impl Engine {
     /// Who decides on this action before a worker is found, with the decision found out.
     pub(crate) async fn judge_for(&self, action: Action, spec: &StepSpec, run: &Run) -> KnownRuling {
-        self.judge_with(action, spec, run, None).await
-    }
-
-    /// The same for a worker that is about to act.
-    pub(crate) async fn judge_with(
-        &self,
-        action: Action,
-        spec: &StepSpec,
-        run: &Run,
-        worker: Option<&Skills>,
-    ) -> KnownRuling {
-        let ruling = self.ruling(&action, spec, &unlapsed(run, self.now()), worker).await;
+        let ruling = self.ruling(&action, spec, &unlapsed(run, self.now()), None).await;
         KnownRuling { action, version: run.version, ruling, refuses_worker: false }
     }
 
-    /// The same for a worker that comes to take a step. What is denied is judged once more without the worker: where that is
-    /// not denied, the worker was the reason, and another one may have the step.
-    pub(crate) async fn judge_claim(
-        &self,
-        action: Action,
-        spec: &StepSpec,
-        run: &Run,
-        worker: Option<&Skills>,
-    ) -> KnownRuling {
-        let mut known = self.judge_with(action, spec, run, worker).await;
-        let is_denied = |ruling: &Ruling| matches!(ruling.decision, Decision::Deny { .. });
-        if worker.is_some() && known.ruling.basis.is_some() && is_denied(&known.ruling) {
-            let run = unlapsed(run, self.now());
-            let of_any_worker = Box::pin(self.ruling(&known.action, spec, &run, None)).await;
+    /// The same for a worker that comes to take a step, or is about to act. What is denied is judged once more without the worker:
+    /// where that is not denied, the worker was the reason, and another one may have the step.
+    pub(crate) async fn judge_with(&self, action: Action, spec: &StepSpec, run: &Run, worker: &Skills) -> KnownRuling {
+        let as_it_stands = unlapsed(run, self.now());
+        let ruling = self.ruling(&action, spec, &as_it_stands, Some(worker)).await;
+        let mut refuses_worker = false;
+        if ruling.basis.is_some() && matches!(ruling.decision, Decision::Deny { .. }) {
+            let of_any_worker = Box::pin(self.ruling(&action, spec, &as_it_stands, None)).await;
             // Only what is known to be open to another worker is left for one.
-            known.refuses_worker = matches!(of_any_worker.decision, Decision::Allow | Decision::NeedsApproval { .. });
+            refuses_worker = matches!(of_any_worker.decision, Decision::Allow | Decision::NeedsApproval { .. });
         }
-        known
+        KnownRuling { action, version: run.version, ruling, refuses_worker }
     }
 
     /// The bundle in force, where its rules have kept the session from the step that the run stands at before.

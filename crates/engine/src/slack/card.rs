@@ -3,6 +3,8 @@
 //! words and addresses.
 
 use interlock_core::json::Json;
+use interlock_core::plan::Work;
+use interlock_core::run::approval::is_person;
 use interlock_core::run::card::{ActionCard, FieldChange, PresentState};
 use interlock_core::run::{Phase, Run};
 use interlock_core::state::ApprovalState;
@@ -16,6 +18,7 @@ use interlock_store::ApprovalRow;
 use serde_json::{Value, json};
 
 use super::ButtonValue;
+use crate::commands::vote::ApprovalExclusions;
 use crate::payloads::reference::PAYLOAD_MARK;
 
 /// Slack's own limits.
@@ -37,6 +40,7 @@ pub struct CardFacts<'a> {
     pub row: &'a ApprovalRow,
     pub run: &'a Run,
     pub digest: &'a str,
+    pub exclusions: &'a ApprovalExclusions,
     /// How people reach this server.
     pub public_url: Option<&'a str>,
 }
@@ -94,10 +98,11 @@ impl CardFacts<'_> {
         }
         let mut texts = self.texts();
         if let Some(state) = self.present_state() {
-            // It is not signed: where it would not fit, the rest is still decided here.
+            // It is not signed: where it would not fit, the card says so, and the rest is still decided here.
             texts.push(state);
             if !fits(&texts) {
                 texts.pop();
+                texts.push("Present state: too long for Slack; the console shows it.".to_owned());
             }
         }
         // What is too long to be shown cannot be decided here.
@@ -120,7 +125,10 @@ impl CardFacts<'_> {
     fn texts(&self) -> Vec<String> {
         let mut texts = vec![self.outline()];
         if let Some(message) = &self.row.message {
-            texts.push(format!("Message of the workflow: {}", visible(message)));
+            // Where no gate of the workflow asks, the policy does, and says why.
+            let is_gate = matches!(self.run.spec(self.row.position).work, Work::Approval(_));
+            let whose = if is_gate { "Message of the workflow" } else { "Why people are asked" };
+            texts.push(format!("{whose}: {}", visible(message)));
         }
         match self.row.action.as_ref().map(Json::decode::<ActionCard>) {
             // And everything else that is agreed to with it.
@@ -195,12 +203,11 @@ impl CardFacts<'_> {
             if row.approvers.is_empty() { "everybody who may approve".to_owned() } else { listed(&row.approvers) };
         lines.push(format!("Who may decide: {groups}"));
         lines.push(format!("Approvals needed: {}", row.quorum));
-        if !row.excluded.is_empty() {
-            lines.push(format!("May not decide: {}", listed(&row.excluded)));
-        }
         if let Phase::WaitingApproval(open) = &run.current().phase
             && open.id == row.id
         {
+            lines.push(format!("Tier: {}", open.tier_in(&run.plan, row.position)));
+            lines.extend(self.excluded());
             let word = |pauses: bool| if pauses { "the run pauses" } else { "the run fails" };
             let pauses = |rule| rule == interlock_core::plan::OnDenial::Pause;
             lines.push(format!("If rejected: {}", word(pauses(open.on_reject))));
@@ -211,6 +218,27 @@ impl CardFacts<'_> {
         }
         lines.push(format!("Expires: {}", slot_text(row.expires_at)));
         lines.join("\n")
+    }
+
+    /// Who may not decide, and who may although they started or directed the run.
+    fn excluded(&self) -> Vec<String> {
+        let ApprovalExclusions { author, self_approval } = self.exclusions;
+        let (mut own, mut barred) = (Vec::new(), Vec::new());
+        for name in self.row.excluded.iter().filter(|name| is_person(name)) {
+            let may_decide = *self_approval && author.as_ref() != Some(name);
+            let list = if may_decide { &mut own } else { &mut barred };
+            list.push(name.clone());
+        }
+        barred.extend(author.clone().filter(|author| !barred.contains(author)));
+        let mut lines = Vec::new();
+        if !barred.is_empty() {
+            lines.push(format!("May not decide: {}", listed(&barred)));
+        }
+        if !own.is_empty() {
+            let why = "started or directed it; the tenant lets people approve their own runs";
+            lines.push(format!("May decide too: {} ({why})", listed(&own)));
+        }
+        lines
     }
 
     fn votes(&self) -> Option<Value> {

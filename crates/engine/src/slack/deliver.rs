@@ -7,7 +7,7 @@
 
 use interlock_connectors::{CallFailure, Sent};
 use interlock_core::ids::ApprovalId;
-use interlock_core::run::Run;
+use interlock_core::run::{Phase, Run};
 use interlock_core::state::ApprovalState;
 use interlock_core::time::Millis;
 use interlock_core::work::notice::Notice;
@@ -21,6 +21,7 @@ use super::api::{NewPost, PostTrace, Posted, SlackClient, SlackFailure};
 use super::card::{CardFacts, escaped};
 use super::{NoticePayload, approval_digest};
 use crate::Engine;
+use crate::commands::vote::ApprovalExclusions;
 use crate::error::EngineError;
 use crate::webhooks::deliver::{DeliveryTry, wait_after};
 
@@ -85,6 +86,7 @@ struct NoticeContext<'a> {
     row: ApprovalRow,
     run: Run,
     digest: String,
+    exclusions: ApprovalExclusions,
     notices: Vec<NoticeRow>,
 }
 
@@ -100,14 +102,21 @@ impl<'a> NoticeContext<'a> {
         let Some(row) = engine.with_present_state(tenant, approval).await? else { return gone("the approval is gone") };
         let Some(run) = store.load_runs(&[(tenant, row.run)]).await?.pop() else { return gone("the run is gone") };
         let digest = approval_digest(tenant, &row).map_err(|error| EngineError::Store(error.to_string()))?;
+        let exclusions = match &run.current().phase {
+            Phase::WaitingApproval(open) if open.id == approval => {
+                engine.runs().approval_exclusions(&run, open).await?
+            }
+            _ => ApprovalExclusions::default(),
+        };
         let notices = store.notices(tenant, approval).await?;
         let client = engine.slack().client(&slack)?;
-        Ok(Ok(Self { engine, slack, client, row, run, digest, notices }))
+        Ok(Ok(Self { engine, slack, client, row, run, digest, exclusions, notices }))
     }
 
     fn facts(&self) -> CardFacts<'_> {
         let public_url = self.engine.0.options.notices.public_url.as_deref();
-        CardFacts { row: &self.row, run: &self.run, digest: &self.digest, public_url }
+        let Self { row, run, digest, exclusions, .. } = self;
+        CardFacts { row, run, digest, exclusions, public_url }
     }
 
     fn is_open(&self) -> bool {

@@ -92,6 +92,15 @@ pub(crate) struct Note {
     pub last_seq: u64,
 }
 
+/// What was not told of since the engine was opened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct TracesDropped {
+    /// Stretches of runs of which no span was made: too many of them waited, or their events could not be read.
+    pub runs: u64,
+    /// Spans that the collector has refused, or not taken while there was room for them.
+    pub spans: u64,
+}
+
 /// The tracing of one engine.
 pub(crate) struct Traces {
     pub options: TraceOptions,
@@ -102,6 +111,8 @@ pub(crate) struct Traces {
     pub noted: Mutex<mpsc::Receiver<Note>>,
     /// Of runs and spans since they were last told of.
     dropped: AtomicU64,
+    runs_dropped: AtomicU64,
+    spans_dropped: AtomicU64,
     /// The collector does not answer, and that has been told.
     pub away: AtomicBool,
 }
@@ -109,8 +120,16 @@ pub(crate) struct Traces {
 impl Traces {
     pub fn new(options: TraceOptions, instance: String) -> Self {
         let (notes, noted) = mpsc::channel(NOTES_MAX);
-        let (dropped, away) = (AtomicU64::new(0), AtomicBool::new(false));
-        Self { options, instance, notes, noted: Mutex::new(noted), dropped, away }
+        Self {
+            options,
+            instance,
+            notes,
+            noted: Mutex::new(noted),
+            dropped: AtomicU64::new(0),
+            runs_dropped: AtomicU64::new(0),
+            spans_dropped: AtomicU64::new(0),
+            away: AtomicBool::new(false),
+        }
     }
 
     /// Never waits, and costs a comparison while a worker goes on from step to step.
@@ -124,12 +143,26 @@ impl Traces {
         }
         let note = Note { tenant: change.tenant, run: change.run, first_seq: first.first_seq, last_seq: last.seq };
         if self.notes.try_send(note).is_err() {
-            self.drop_some(1);
+            self.drop_run();
         }
     }
 
-    pub fn drop_some(&self, count: usize) {
+    pub fn drop_run(&self) {
+        self.dropped.fetch_add(1, Ordering::Relaxed);
+        self.runs_dropped.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub fn drop_spans(&self, count: usize) {
         self.dropped.fetch_add(count as u64, Ordering::Relaxed);
+        self.spans_dropped.fetch_add(count as u64, Ordering::Relaxed);
+    }
+
+    /// All that was dropped.
+    pub fn dropped_in_all(&self) -> TracesDropped {
+        TracesDropped {
+            runs: self.runs_dropped.load(Ordering::Relaxed),
+            spans: self.spans_dropped.load(Ordering::Relaxed),
+        }
     }
 
     /// How many runs and spans were dropped since this was last asked.

@@ -9,6 +9,7 @@ use interlock_core::plan::{StepSpec, Work};
 use interlock_core::run::approval::Voter;
 use interlock_core::state::RunState;
 use interlock_engine::audit::AuditEvent;
+use interlock_engine::audit::progress::AuditProgress;
 use interlock_engine::audit::read::{AuditFilter, AuditQuery};
 use interlock_engine::commands::vote::VoteRequest;
 use interlock_engine::{Engine, EngineError, EngineOptions};
@@ -282,6 +283,44 @@ async fn a_changed_journal_row_is_found() {
     let bad = verify(&copy(&engine, tenant, None).await).unwrap_err();
     assert_eq!(bad.kind, Tampering::Altered);
     stop(engine).await;
+}
+
+/// Events and what happens apart from runs wait for a log that cannot be continued; it says since when.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_log_that_cannot_be_continued_says_since_when_it_is_behind() {
+    let database = Database::sqlite();
+    let engine = engine_with(&database, logging()).await;
+    let tenant = tenant(&engine, |_| {}).await;
+    work(&engine, 2, |_| async { done("1") });
+    let plan = plan(vec![StepSpec::task("a", "a")]);
+    let run = engine.runs().start(start(tenant, &plan, "null")).await.unwrap().run;
+    ends(&engine, tenant, run).await;
+    let log = caught_up(&engine, tenant).await;
+    let whole = AuditProgress { entries: log.size, missing_since: None };
+    assert_eq!(engine.audit().progress(tenant).await.unwrap(), Some(whole));
+    stop(engine).await;
+    let StoreUrl::Sqlite(path) = &database.url else { unreachable!() };
+    let file = rusqlite::Connection::open(path).unwrap();
+    assert_eq!(file.execute("UPDATE audit_logs SET peaks = x''", []).unwrap(), 1);
+    drop(file);
+
+    let engine = engine_with(&database, logging()).await;
+    let (initiator, details) = ("user", Json::trusted(r#"{"name":"deploy"}"#));
+    let what = AuditEvent { kind: "key.created", initiator, actor: None, subject: None, details };
+    let note = engine.note_of(tenant, what).unwrap();
+    let behind = AuditProgress { missing_since: Some(note.at), ..whole };
+    let notes = AttachedWrites { answer: None, notes: vec![note] };
+    engine.store().write_with(SetOnce { name: "test", value: "1".into() }, notes).await.unwrap();
+    assert_eq!(engine.audit().progress(tenant).await.unwrap(), Some(behind));
+    work(&engine, 2, |_| async { done("1") });
+    let run = engine.runs().start(start(tenant, &plan, "null")).await.unwrap().run;
+    ends(&engine, tenant, run).await;
+    assert_eq!(engine.audit().progress(tenant).await.unwrap(), Some(behind), "the oldest counts");
+    stop(engine).await;
+
+    let silent = engine_with(&Database::sqlite(), options()).await;
+    assert_eq!(silent.audit().progress(tenant).await.unwrap(), None, "a server without a log is not behind");
+    stop(silent).await;
 }
 
 /// A restored store begins a new log, which names the old one.

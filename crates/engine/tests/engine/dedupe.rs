@@ -26,7 +26,7 @@ fn told_once(window: u64) -> Arc<EncodedPlan> {
         json!({ "key": "say", "kind": "connector", "operation": "slack.post", "effect": "keyed", "rules": rules });
     let mut step: StepSpec = serde_json::from_value(step).unwrap();
     let conditions = RollbackCondition::ALL.to_vec();
-    step.rollback = Some(RollbackSpec { by: Undo::Handler("unsay".into()), with: None, conditions });
+    step.rollback = Some(RollbackSpec { conditions, ..RollbackSpec::by(Undo::Handler("unsay".into())) });
     plan(vec![step])
 }
 

@@ -76,7 +76,7 @@ on_both! {
 }
 
 /// A run whose worker was lost in the middle of an unsafe effect, and which was canceled then.
-async fn canceled_in_doubt(engine: &Engine) -> (TenantId, RunId, SessionId, Assignment, ReceiptId) {
+pub async fn canceled_in_doubt(engine: &Engine) -> (TenantId, RunId, SessionId, Assignment, ReceiptId) {
     let tenant = tenant(engine, |_| {}).await;
     let mut pay = StepSpec::task("pay", "pay");
     pay.effect = Some(EffectClass::Unsafe);

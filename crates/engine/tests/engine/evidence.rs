@@ -1,24 +1,28 @@
-//! Which runs have evidence without being asked for it, and what it says of their credentials; on both databases.
+//! Which runs have evidence without being asked for it, what it says of their credentials, and what becomes of it when
+//! something comes late, a person is erased or retention removes the run; on both databases.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use interlock_core::governance::action::Action;
 use interlock_core::governance::judge::{Decision, Judge, Ruling};
 use interlock_core::ids::{RunId, TenantId};
+use interlock_core::json::{HashHex, Json};
 use interlock_core::plan::StepSpec;
 use interlock_core::plan::retry::{ErrorClass, StepError};
 use interlock_core::run::Run;
 use interlock_core::run::change::Context;
 use interlock_core::state::RunState;
-use interlock_core::time::Timestamp;
+use interlock_core::time::{Millis, Timestamp};
 use interlock_core::work::credential::CredentialUsed;
-use interlock_core::work::{Report, ReportedOutcome};
+use interlock_core::work::{EffectOutcome, Report, ReportedOutcome};
 use interlock_engine::audit::erase::LogPlace;
 use interlock_engine::{Engine, EngineOptions, JudgedBy, StartRun};
 use interlock_evidence::verify_bundle::verify_bundle;
-use interlock_store::EraseAuditDetails;
+use interlock_store::{EraseAuditDetails, Sweep};
 
 use crate::audit::{bundles, caught_up, copy, key, logging, verify};
+use crate::effects::canceled_in_doubt;
 use crate::harness::{Database, PATIENCE, done, ends, engine_with, hello, plan, start, stop, tenant, work};
 use crate::on_both;
 
@@ -145,6 +149,60 @@ on_both! {
             let told = report.completeness.iter().any(|finding| finding.contains("(erased)"));
             assert_eq!(told, is_erased, "{:?}", report.completeness);
         }
+        stop(engine).await;
+    }
+
+    async fn a_late_receipt_makes_an_addendum_that_names_the_bundle_before(database: &Database) {
+        let engine = engine_with(database, logging()).await;
+        let (tenant, run, session, assignment, receipt) = canceled_in_doubt(&engine).await;
+        let first = bundles(&engine, tenant, run).await;
+        assert_eq!(first.len(), 1, "the run has ended, and its effect is in doubt");
+        let (at, epoch) = (assignment.at, assignment.epoch);
+        let outcome = EffectOutcome { at, epoch, receipt, happened: true, response: Some(Json::trusted("7")) };
+        engine.workers().outcome(session, outcome).await.unwrap();
+        let looking = async {
+            while engine.store().bundles(tenant, run).await.unwrap().len() < 2 {
+                tokio::time::sleep(Duration::from_millis(50)).await;
+            }
+        };
+        tokio::time::timeout(PATIENCE, looking).await.expect("what came late makes an addendum by itself");
+
+        let addendum = engine.audit().evidence(tenant, run, None).await.unwrap();
+        let report = verify_bundle(addendum.bundle.as_str(), key().public());
+        assert_eq!((report.integrity, report.completeness), (Vec::new(), Vec::new()));
+        let predicate = report.statement.unwrap().predicate;
+        assert_eq!((predicate.number, predicate.previous), (1, Some(HashHex(first[0].sha256))));
+        let told = &predicate.record.receipts[0];
+        assert_eq!((told.receipt, told.state.as_str(), told.late), (receipt, "succeeded", true));
+        assert!(addendum.page().unwrap().contains("Evidence, addendum 1"));
+
+        let before = engine.audit().evidence(tenant, run, Some(0)).await.unwrap();
+        assert_eq!(before.sha256, first[0].sha256, "the first bundle stays as it was");
+        let report = verify_bundle(before.bundle.as_str(), key().public());
+        assert_eq!((report.integrity, report.completeness), (Vec::new(), Vec::new()));
+        stop(engine).await;
+    }
+
+    async fn log_and_evidence_outlive_the_runs_that_retention_removes(database: &Database) {
+        let engine = engine_with(database, logging()).await;
+        let tenant = tenant(&engine, |_| {}).await;
+        work(&engine, 2, |_| async { done("1") });
+        let run = engine.runs().start(start(tenant, &plan(vec![StepSpec::task("a", "a")]), "1")).await.unwrap().run;
+        ends(&engine, tenant, run).await;
+        let log = caught_up(&engine, tenant).await;
+        let evidence = engine.audit().evidence(tenant, run, None).await.unwrap();
+        let kept = Millis::from_hours(24 * 30);
+        let mut sweep = Sweep::new(engine.now() + Millis::from_hours(24));
+        (sweep.runs_kept, sweep.sessions_kept, sweep.groups_kept) = (Some(Millis::from_hours(1)), kept, kept);
+        engine.store().write(sweep).await.unwrap();
+        assert!(engine.store().run_overview(tenant, run).await.unwrap().is_none(), "the run is gone");
+
+        let whole = copy(&engine, tenant, None).await;
+        let verified = verify(&whole).unwrap();
+        assert!(verified.head.size >= log.size && verified.closed > 0, "{verified:?}");
+        assert!(whole.entries.iter().any(|logged| logged.entry.body.run == Some(run)), "its entries stay");
+        let later = engine.audit().evidence(tenant, run, None).await.unwrap();
+        assert_eq!(later.bundle, evidence.bundle);
         stop(engine).await;
     }
 }

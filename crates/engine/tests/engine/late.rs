@@ -1,7 +1,10 @@
 //! Late reports: refused, counted, and told in the audit log.
 
 use interlock_core::plan::StepSpec;
+use interlock_core::plan::retry::{ErrorClass, StepError};
 use interlock_core::state::RunState;
+use interlock_core::time::Millis;
+use interlock_core::work::{Assignment, Report, ReportedOutcome};
 use interlock_engine::EngineOptions;
 use interlock_engine::audit::read::{AuditFilter, AuditQuery};
 use serde_json::{Value, json};
@@ -39,6 +42,36 @@ on_both! {
         let details = found[0].opened.as_ref().unwrap().details.as_deref().unwrap();
         let details: Value = serde_json::from_str(details).unwrap();
         assert_eq!((&details["attempt"], &details["result"]), (&json!(1), &json!("completed")), "{details}");
+        stop(engine).await;
+    }
+
+    async fn a_report_that_comes_again_is_not_late(database: &Database) {
+        let engine = crate::harness::engine(database).await;
+        let tenant = tenant(&engine, |_| {}).await;
+        let plan = plan(vec![StepSpec::task("a", "a")]);
+        let run = engine.runs().start(start(tenant, &plan, "null")).await.unwrap().run;
+        let session = engine.workers().register(hello(1)).await.unwrap().session;
+        let first = engine.workers().poll(session, 1, PATIENCE).await.unwrap().pop().unwrap();
+        let error = StepError::new(ErrorClass::Unavailable, "BUSY", "come back");
+        let retry = ReportedOutcome::Retry { error, backoff: Some(Millis(0)) };
+        let reported = |of: &Assignment, outcome: ReportedOutcome| {
+            let (at, epoch) = (of.at, of.epoch);
+            let report = Report { at, epoch, outcome, claim_next: false, cost: None, credentials: Vec::new() };
+            let workers = engine.workers();
+            async move { workers.complete(session, report).await.unwrap().recorded }
+        };
+        assert!(reported(&first, retry.clone()).await);
+        let second = engine.workers().poll(session, 1, PATIENCE).await.unwrap().pop().unwrap();
+        assert_eq!(second.at.attempt, 2);
+        // The answer was lost, and the worker says it again: while the next attempt runs, and after the end.
+        assert!(!reported(&first, retry.clone()).await, "nothing is recorded twice");
+        assert!(reported(&second, done("2")).await);
+        assert_eq!(ends(&engine, tenant, run).await, RunState::Succeeded);
+        assert!(!reported(&first, retry).await);
+        assert_eq!(engine.health().counters().late_reports(), 0);
+        // What it has not said before is no repeat.
+        assert_eq!(report(&engine, session, &first, done("1")).await, None);
+        assert_eq!(engine.health().counters().late_reports(), 1);
         stop(engine).await;
     }
 }

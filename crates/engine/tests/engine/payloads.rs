@@ -176,7 +176,7 @@ on_both! {
         let mut pay = StepSpec::task("pay", "t");
         let conditions = RollbackCondition::ALL.to_vec();
         let with = Some(Json::trusted(r#"{"reason":"no"}"#));
-        pay.rollback = Some(RollbackSpec { by: Undo::Handler("refund".into()), with, conditions });
+        pay.rollback = Some(RollbackSpec { with, conditions, ..RollbackSpec::by(Undo::Handler("refund".into())) });
         let plan = plan(vec![pay, StepSpec::task("ship", "t")]);
         let run = engine.runs().start(start(tenant, &plan, &long("i"))).await.unwrap().run;
         let worker = work(&engine, 1, |assignment| async move {

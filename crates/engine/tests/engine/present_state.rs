@@ -10,9 +10,11 @@ use interlock_core::ids::{RunId, TenantId};
 use interlock_core::json::Json;
 use interlock_core::plan::{Gate, StepSpec, Work};
 use interlock_core::run::Run;
-use interlock_core::run::card::PresentState;
+use interlock_core::run::card::{FieldChange, PresentState};
 use interlock_core::state::RunState;
+use interlock_engine::commands::vote::ApprovalExclusions;
 use interlock_engine::slack::approval_digest;
+use interlock_engine::slack::card::CardFacts;
 use interlock_engine::{Engine, EngineOptions, JudgedBy};
 use interlock_store::ApprovalRow;
 use serde_json::{Value, json};
@@ -81,6 +83,20 @@ on_both! {
         assert_eq!(changes, [("state", r#""1""#, r#""6""#), ("work_notes", "null", r#""restarted""#)]);
         let unread = ApprovalRow { present_state: None, ..row.clone() };
         assert_eq!(approval_digest(tenant, &row).unwrap(), approval_digest(tenant, &unread).unwrap(), "it is not signed");
+
+        // The card in Slack shows it, or says that it does not fit and is decided all the same.
+        let run = engine.store().load_runs(&[(tenant, run)]).await.unwrap().pop().unwrap();
+        let exclusions = ApprovalExclusions::default();
+        let card = |row: &ApprovalRow| {
+            let facts = CardFacts { row, run: &run, digest: "d", exclusions: &exclusions, public_url: None };
+            serde_json::to_string(&facts.card().blocks).unwrap()
+        };
+        assert!(card(&row).contains(r#"state: \"1\" → \"6\""#), "{}", card(&row));
+        let after = Json::of(&"x".repeat(13_000)).unwrap();
+        let change = FieldChange { field: "text".into(), before: Json::null(), after };
+        let long = Json::of(&[PresentState { changes: vec![change], ..state.clone() }]).unwrap();
+        let cut = card(&ApprovalRow { present_state: Some(long), ..row.clone() });
+        assert!(cut.contains("too long for Slack") && cut.contains("interlock_decide"), "{cut}");
         stop(engine).await;
     }
 

@@ -235,7 +235,7 @@ on_both! {
         });
         let undoable = |key: &str| {
             let mut step = task(key);
-            step.rollback = Some(RollbackSpec { by: Undo::Handler("undo".into()), with: None, conditions: RollbackCondition::ALL.to_vec() });
+            step.rollback = Some(RollbackSpec { conditions: RollbackCondition::ALL.to_vec(), ..RollbackSpec::by(Undo::Handler("undo".into())) });
             step
         };
         let run = engine.runs().start(start(tenant, &plan(vec![undoable("a"), undoable("b"), task("c")]), "null")).await.unwrap().run;
@@ -386,7 +386,7 @@ on_both! {
         let tenant = tenant(&engine, |_| {}).await;
         let session = engine.workers().register(hello(1)).await.unwrap().session;
         let mut pay = task("pay");
-        pay.rollback = Some(RollbackSpec { by: Undo::Handler("refund".into()), with: None, conditions: RollbackCondition::ALL.to_vec() });
+        pay.rollback = Some(RollbackSpec { conditions: RollbackCondition::ALL.to_vec(), ..RollbackSpec::by(Undo::Handler("refund".into())) });
         let plan = plan(vec![pay, task("ship")]);
         let first = engine.runs().start(start(tenant, &plan, "null")).await.unwrap().run;
         let mut performed = Vec::new();

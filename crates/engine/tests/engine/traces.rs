@@ -14,7 +14,7 @@ use interlock_core::trace::TraceContext;
 use interlock_core::work::credential::CredentialUsed;
 use interlock_core::work::{Report, ReportedOutcome};
 use interlock_engine::commands::vote::VoteRequest;
-use interlock_engine::traces::{TraceEndpoint, TraceOptions};
+use interlock_engine::traces::{TraceEndpoint, TraceOptions, TracesDropped};
 use interlock_engine::{Engine, EngineOptions};
 use interlock_outbound::{Outbound, OutboundOptions};
 use serde_json::Value;
@@ -29,7 +29,7 @@ use crate::on_both;
 const TRACE: &str = "4bf92f3577b34da6a3ce929d0e0e4736";
 const CALLER: &str = "00f067aa0ba902b7";
 
-/// A collector that keeps the spans which it is sent, and answers 503 while it is told to be away.
+/// A collector that keeps the spans which it is sent, answers 503 while it is told to be away, and 400 while it refuses.
 #[derive(Clone, Default)]
 struct Collector(Arc<Mutex<Kept>>);
 
@@ -37,6 +37,7 @@ struct Collector(Arc<Mutex<Kept>>);
 struct Kept {
     spans: Vec<Value>,
     away: bool,
+    refuses: bool,
     calls: usize,
 }
 
@@ -88,6 +89,9 @@ impl Collector {
         kept.calls += 1;
         if kept.away {
             return b"HTTP/1.1 503 Service Unavailable\r\ncontent-length: 0\r\n\r\n";
+        }
+        if kept.refuses {
+            return b"HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\n\r\n";
         }
         for resource in body["resourceSpans"].as_array().unwrap() {
             assert_eq!(attribute(&resource["resource"], "service.name"), "interlock");
@@ -187,7 +191,7 @@ on_both! {
         let session = engine.workers().register(hello(1)).await.unwrap().session;
         let mut pay = StepSpec::task("pay", "pay");
         let conditions = RollbackCondition::ALL.to_vec();
-        pay.rollback = Some(RollbackSpec { by: Undo::Handler("refund".into()), with: None, conditions });
+        pay.rollback = Some(RollbackSpec { conditions, ..RollbackSpec::by(Undo::Handler("refund".into())) });
         let steps = plan(vec![pay, gate(), StepSpec::task("ship", "ship")]);
         let parent = Some(format!("00-{TRACE}-{CALLER}-01"));
         let context = TraceContext { parent, state: Some("vendor=1".into()) };
@@ -296,6 +300,28 @@ on_both! {
         collector.0.lock().unwrap().away = false;
         assert_eq!(collector.spans("session.create", 20).await.len(), 20, "each once");
         assert_eq!(collector.spans("step.execute", 20).await.len(), 20);
+        stop(engine).await;
+    }
+
+    async fn spans_that_the_collector_refuses_are_dropped_and_counted(database: &Database) {
+        let (collector, address) = Collector::start().await;
+        collector.0.lock().unwrap().refuses = true;
+        let engine = engine_with(database, traced(address)).await;
+        let tenant = tenant(&engine, |_| {}).await;
+        work(&engine, 1, |_| async { done("1") });
+        let steps = plan(vec![StepSpec::task("a", "a")]);
+        let run = engine.runs().start(start(tenant, &steps, "null")).await.unwrap().run;
+        assert_eq!(ends(&engine, tenant, run).await, RunState::Succeeded);
+        // Its creation, its assignment and its one attempt.
+        let all = TracesDropped { runs: 0, spans: 3 };
+        let counted = async {
+            while engine.health().traces_dropped() != all {
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+        };
+        let is_counted = tokio::time::timeout(PATIENCE, counted).await.is_ok();
+        assert!(is_counted, "{:?}", engine.health().traces_dropped());
+        assert!(collector.0.lock().unwrap().spans.is_empty());
         stop(engine).await;
     }
 }

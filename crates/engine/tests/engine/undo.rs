@@ -17,7 +17,7 @@ use crate::races::two_engines;
 fn undoable(key: &str) -> StepSpec {
     let by = Undo::Handler(format!("un{key}"));
     let mut step = StepSpec::task(key, key);
-    step.rollback = Some(RollbackSpec { by, with: None, conditions: RollbackCondition::ALL.to_vec() });
+    step.rollback = Some(RollbackSpec { conditions: RollbackCondition::ALL.to_vec(), ..RollbackSpec::by(by) });
     step
 }
 

@@ -81,6 +81,21 @@ fn of_two_values_the_longer_is_taken() {
 }
 
 #[test]
+fn of_values_that_overlap_nothing_is_shown() {
+    for (secrets, text, expected) in [
+        (&["hunter-alpha", "alpha-omega"][..], "x hunter-alpha-omega y", "x [redacted] y"),
+        // The one that ends last begins last, and is found while another one waits for more.
+        (&["abcdefghXX", "cdefgh", "ghijkl"], "abcdefghijkl.", "ab[redacted]."),
+        (&["hunter-alpha", "alpha-omega"], "hunter%2Dalph\\u0061-omega", MARK),
+        (&["abcabc"], "abcabcabcab", "[redacted]ab"),
+        (&["abcd"], "abcdabcd", "[redacted][redacted]"),
+    ] {
+        assert_eq!(redact(secrets, text), expected, "{text}");
+        assert_same_at_every_border(&values(secrets), text.as_bytes());
+    }
+}
+
+#[test]
 fn a_line_of_a_long_secret_and_a_value_with_a_line_end_are_found() {
     let key = "first-line-of-a-key\nsecond-line-of-a-key\n";
     assert_eq!(redact(&[key], "    second-line-of-a-key"), "    [redacted]");
@@ -139,6 +154,26 @@ fn nothing_is_held_back_for_good() {
     assert!(out.ends_with(b"hunt"));
 }
 
+/// What is left of a text in which only the values themselves can stand, by looking at every place for every one.
+fn without_values(secrets: &[String], text: &str) -> String {
+    let mut out = String::new();
+    let mut covered_to = 0;
+    for at in 0..text.len() {
+        let ends =
+            secrets.iter().filter(|secret| text[at..].starts_with(secret.as_str())).map(|secret| at + secret.len());
+        if let Some(end) = ends.max() {
+            if covered_to <= at {
+                out.push_str(MARK);
+            }
+            covered_to = covered_to.max(end);
+        }
+        if covered_to <= at {
+            out.push_str(&text[at..=at]);
+        }
+    }
+    out
+}
+
 fn secret() -> impl Strategy<Value = String> {
     prop_oneof!["[a-z]{4,8}", "[ab]{4,6}", "[%2F/+ \"\\\\a]{4,8}", "\\PC{4,10}"]
         .prop_filter("a secret has some length", |secret| secret.trim().len() >= 4)
@@ -171,6 +206,16 @@ proptest! {
     ) {
         let secrets: Vec<&str> = secrets.iter().map(String::as_str).collect();
         assert_same_at_every_border(&values(&secrets), text.as_bytes());
+    }
+
+    #[test]
+    fn every_byte_of_every_value_is_covered(
+        secrets in prop::collection::vec("[xyz]{4,7}", 1..4),
+        text in "[xyz]{0,40}"
+    ) {
+        let listed: Vec<&str> = secrets.iter().map(String::as_str).collect();
+        prop_assert_eq!(redact(&listed, &text), without_values(&secrets, &text));
+        assert_same_at_every_border(&values(&listed), text.as_bytes());
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Finds known values in a stream, in any of their forms.
 
-use std::collections::BTreeSet;
+use std::cmp::Reverse;
+use std::collections::{BTreeSet, VecDeque};
 use std::fmt;
 use std::io;
 use std::ops::Range;
@@ -25,6 +26,8 @@ pub struct Values {
     needles: Vec<Range<usize>>,
     /// The needles that may begin with a byte.
     by_first: Vec<Vec<usize>>,
+    /// Of the longest spelling of any unit.
+    spelling_bytes_max: usize,
 }
 
 impl fmt::Debug for Values {
@@ -37,7 +40,7 @@ impl Values {
     /// Nothing is found by its value.
     pub fn none() -> Arc<Self> {
         let by_first = vec![Vec::new(); 256];
-        Arc::new(Self { units: Vec::new(), order: None, needles: Vec::new(), by_first })
+        Arc::new(Self { units: Vec::new(), order: None, needles: Vec::new(), by_first, spelling_bytes_max: 0 })
     }
 
     /// An error where memory for them cannot be locked.
@@ -75,73 +78,66 @@ impl Values {
                 }
             }
         }
-        Ok(Arc::new(Self { units, order, needles: ranges, by_first }))
+        let spelling_bytes_max = units.iter().flatten().map(Vec::len).max().unwrap_or(0);
+        Ok(Arc::new(Self { units, order, needles: ranges, by_first, spelling_bytes_max }))
     }
 
-    /// The units of a needle, one after the other.
-    fn units_of(&self, needle: &Range<usize>) -> impl Iterator<Item = &Vec<Spelling>> {
+    /// The ways of writing the unit that a beginning goes on with.
+    fn next_unit(&self, begun: &Begun) -> &[Spelling] {
         let order = self.order.as_ref().map_or(&[] as &[u8], LockedBytes::bytes);
-        let (numbers, _) = order[needle.clone()].as_chunks::<2>();
-        numbers.iter().map(move |number| &self.units[usize::from(u16::from_le_bytes(*number))])
+        let (numbers, _) = order[self.needles[begun.needle].clone()].as_chunks::<2>();
+        &self.units[usize::from(u16::from_le_bytes(numbers[begun.units]))]
     }
 
-    /// The longest value at the beginning of the text, or that it takes more text to tell.
-    fn at_start(&self, text: &[u8]) -> ValueMatch {
-        let candidates = text.first().map(|first| &self.by_first[usize::from(*first)]);
-        let mut longest = None;
-        for number in candidates.into_iter().flatten() {
-            match self.seen(&self.needles[*number], text) {
-                ValueMatch::MaybeLonger => return ValueMatch::MaybeLonger,
-                ValueMatch::Value(len) => longest = longest.max(Some(len)),
-                ValueMatch::Nothing => {}
-            }
-        }
-        longest.map_or(ValueMatch::Nothing, ValueMatch::Value)
+    fn is_whole(&self, begun: &Begun) -> bool {
+        2 * begun.units == self.needles[begun.needle].len()
     }
 
-    /// Follows all spellings at once, so that ambiguous ones cost no more than their number.
-    fn seen(&self, needle: &Range<usize>, text: &[u8]) -> ValueMatch {
-        let mut ends = vec![0];
-        let mut maybe_longer = false;
-        for spellings in self.units_of(needle) {
-            let mut next = Vec::new();
-            for end in &ends {
-                let rest = &text[*end..];
-                for spelling in spellings {
-                    if rest.starts_with(spelling) {
-                        next.push(end + spelling.len());
-                    } else if rest.len() < spelling.len() && spelling.starts_with(rest) {
-                        maybe_longer = true;
-                    }
-                }
-            }
-            next.sort_unstable();
-            next.dedup();
-            ends = next;
-        }
-        if maybe_longer {
-            return ValueMatch::MaybeLonger;
-        }
-        ends.last().map_or(ValueMatch::Nothing, |end| ValueMatch::Value(*end))
+    /// Whether it takes more text to tell how a beginning goes on.
+    fn is_undecided(&self, begun: &Begun, text: &[u8]) -> bool {
+        self.next_unit(begun).iter().any(|spelling| text.len() < spelling.len() && spelling.starts_with(text))
+    }
+
+    fn may_begin_with(&self, first: u8) -> &[usize] {
+        &self.by_first[usize::from(first)]
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum ValueMatch {
-    Nothing,
-    Value(usize),
-    MaybeLonger,
+/// The beginning of a value that was found in the text.
+#[derive(Debug, Clone, Copy)]
+struct Begun {
+    needle: usize,
+    /// How many of its units were read.
+    units: usize,
+    /// Where it begins in the text.
+    start: usize,
 }
 
+/// Scans one stream.
+///
+/// All values are followed at once, byte by byte, so that every place where one is found is known, also one that begins
+/// within another. Of several beginnings that have come equally far at the same place only the first is followed: whatever
+/// becomes of it covers the others. So a byte costs no more than all values have units.
 #[derive(Debug)]
 pub(super) struct ValueScan {
     values: Arc<Values>,
+    /// Text that may still turn out to be a value, or to be shown. All places below are counted from its first byte.
     held: Vec<u8>,
+    /// The next byte to look at.
+    at: usize,
+    /// The beginnings that go on at `at`, at the byte after it, and so on: a unit may be written with several bytes.
+    ahead: VecDeque<Vec<Begun>>,
+    /// Empty lists, to be used again in `ahead`.
+    spare: Vec<Vec<Begun>>,
+    /// Where values were found, in order; those that overlap are one.
+    found: Vec<Range<usize>>,
+    /// Before this place everything is shown, or a mark stands for it.
+    told: usize,
 }
 
 impl ValueScan {
     pub fn new(values: Arc<Values>) -> Self {
-        Self { values, held: Vec::new() }
+        Self { values, held: Vec::new(), at: 0, ahead: VecDeque::new(), spare: Vec::new(), found: Vec::new(), told: 0 }
     }
 
     pub fn push(&mut self, bytes: &[u8], out: &mut Vec<u8>) {
@@ -158,49 +154,91 @@ impl ValueScan {
             return;
         }
         self.held.extend(bytes);
-        let mut at = 0;
-        while at < self.held.len() {
-            let text = &self.held[at..];
-            let seen = match self.values.at_start(text) {
-                ValueMatch::MaybeLonger if !ended => break,
-                // No more text comes: the longest value within what there is.
-                ValueMatch::MaybeLonger => longest_whole(&self.values, text),
-                seen => seen,
-            };
-            if let ValueMatch::Value(len) = seen {
-                out.extend(MARK.as_bytes());
-                at += len;
-            } else {
-                let skip = text.iter().skip(1).position(|byte| !self.values.by_first[usize::from(*byte)].is_empty());
-                let text = &text[..skip.map_or(text.len(), |skip| skip + 1)];
-                out.extend(text);
-                at += text.len();
+        while self.at < self.held.len() && self.step(ended) {}
+        if ended {
+            self.ahead.clear();
+        }
+        self.tell(out);
+    }
+
+    /// Goes on by a byte at least. False where it takes more text to tell.
+    fn step(&mut self, ended: bool) -> bool {
+        let Self { values, held, at, ahead, spare, found, .. } = self;
+        if ahead.iter().all(Vec::is_empty) {
+            let plain = held[*at..].iter().position(|byte| !values.may_begin_with(*byte).is_empty());
+            *at = plain.map_or(held.len(), |plain| *at + plain);
+        }
+        let text = &held[*at..];
+        let Some(first) = text.first() else { return true };
+        let mut here = ahead.pop_front().or_else(|| spare.pop()).unwrap_or_default();
+        here.extend(values.may_begin_with(*first).iter().map(|needle| Begun { needle: *needle, units: 0, start: *at }));
+        // Most often in order already, else a few rows that are. The first of equals stays.
+        here.sort_by_key(|begun| (Reverse(begun.units), begun.needle, begun.start));
+        here.dedup_by_key(|begun| (begun.units, begun.needle));
+        let may_lack_text = !ended && text.len() < values.spelling_bytes_max;
+        if may_lack_text && here.iter().any(|begun| values.is_undecided(begun, text)) {
+            here.retain(|begun| begun.units > 0);
+            ahead.push_front(here);
+            return false;
+        }
+        for begun in here.drain(..) {
+            for spelling in values.next_unit(&begun).iter().filter(|spelling| text.starts_with(spelling)) {
+                let further = Begun { units: begun.units + 1, ..begun };
+                if values.is_whole(&further) {
+                    note(found, begun.start..*at + spelling.len());
+                    continue;
+                }
+                if ahead.len() < spelling.len() {
+                    ahead.resize_with(spelling.len(), || spare.pop().unwrap_or_default());
+                }
+                ahead[spelling.len() - 1].push(further);
             }
         }
-        let rest = self.held.split_off(at);
+        spare.push(here);
+        *at += 1;
+        true
+    }
+
+    /// Writes what nothing that is to come can change.
+    fn tell(&mut self, out: &mut Vec<u8>) {
+        let undecided = self.ahead.iter().flatten().map(|begun| begun.start).min();
+        let settled = undecided.map_or(self.at, |start| start.min(self.at));
+        let due = self.found.partition_point(|found| found.start < settled);
+        for found in self.found.drain(..due) {
+            // One that begins within the last one has its mark already.
+            if self.told <= found.start {
+                out.extend(&self.held[self.told..found.start]);
+                out.extend(MARK.as_bytes());
+            }
+            self.told = self.told.max(found.end);
+        }
+        if self.told < settled {
+            out.extend(&self.held[self.told..settled]);
+            self.told = settled;
+        }
+        let rest = self.held.split_off(settled);
         self.held.zeroize();
         self.held = rest;
+        self.at -= settled;
+        self.told -= settled;
+        for begun in self.ahead.iter_mut().flatten() {
+            begun.start -= settled;
+        }
+        for found in &mut self.found {
+            *found = found.start - settled..found.end - settled;
+        }
     }
 }
 
-fn longest_whole(values: &Values, text: &[u8]) -> ValueMatch {
-    let whole = |needle: &Range<usize>| {
-        let mut ends = vec![0];
-        for spellings in values.units_of(needle) {
-            let ends_of = |end: &usize| {
-                let rest = &text[*end..];
-                spellings
-                    .iter()
-                    .filter(|spelling| rest.starts_with(spelling))
-                    .map(|s| end + s.len())
-                    .collect::<Vec<_>>()
-            };
-            ends = ends.iter().flat_map(ends_of).collect();
-            ends.dedup();
-        }
-        ends.into_iter().max()
-    };
-    values.needles.iter().filter_map(whole).max().map_or(ValueMatch::Nothing, ValueMatch::Value)
+/// Adds a place to those that are known, which are in order and apart. What overlaps becomes one.
+fn note(known: &mut Vec<Range<usize>>, mut found: Range<usize>) {
+    let from = known.partition_point(|earlier| earlier.end <= found.start);
+    let to = known.partition_point(|earlier| earlier.start < found.end);
+    for earlier in &known[from..to] {
+        found = found.start.min(earlier.start)..found.end.max(earlier.end);
+    }
+    // At the end: none begins after the byte that was looked at, so that a text full of values costs no more than its length.
+    known.splice(from..to, [found]);
 }
 
 impl Drop for ValueScan {

@@ -1,20 +1,23 @@
 //! From a launched sandbox to a running command: who the first process is, the attestation, the start.
 
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd as _, OwnedFd};
 use std::sync::Arc;
 use std::time::Duration;
 
-use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+use rustix::io::Errno;
+use rustix::process::{
+    Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, WaitIdStatus, pidfd_open, pidfd_send_signal, waitid,
+};
 use serde::Deserialize;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader};
 use tokio::net::unix::pipe::Receiver;
 use tokio::sync::{mpsc, oneshot};
-use tokio::time::{Instant, timeout_at};
+use tokio::time::{Instant, timeout, timeout_at};
 
 use super::kill::Killer;
 use super::output::Pump;
-use super::supervise::{Supervisor, reap};
+use super::supervise::{Supervisor, exited, reap};
 use super::{Chunk, Running};
 use crate::cgroup::Group;
 use crate::egress::Broker;
@@ -58,6 +61,8 @@ impl StartError {
     }
 }
 
+const ENDED_EARLY: &str = "the sandbox ended without an attestation";
+
 /// Starts the sandbox and waits until the command has been executed in it. An error means that it was not.
 pub(crate) async fn start(
     launch: Launch<'_>,
@@ -76,14 +81,22 @@ pub(crate) async fn start(
 
     let deadline = Instant::now() + limits::START_TIMEOUT;
     let greeting = async {
-        let (process, first) = first_process(&mut json_status).await?;
+        let (process, first) = first_process(&mut json_status, &bwrap).await?;
         // Seen from outside, where every group has its own path. The shim goes on after the first renewal.
         if let Some(control) = prepared.group.as_ref().and_then(|group| group.not_joined_by(process)) {
+            // The kernel takes a process that ends out of its groups.
+            if timeout(limits::DYING_TIMEOUT, exited(&first)).await.is_ok() {
+                return Err(bwrap.ended(ENDED_EARLY).await.into());
+            }
             let why = format!("the confinement is not what was ordered, control `{control}`: it is in another cgroup");
             return Err(StartError::NotAttested(why));
         }
-        rustix::io::write(&renewals, &[shim::RENEW]).map_err(|error| format!("the shim is gone: {error}"))?;
-        let attestation = attested(&mut status).await?;
+        match rustix::io::write(&renewals, &[shim::RENEW]) {
+            Ok(_) => {}
+            Err(Errno::PIPE) => return Err(bwrap.ended(ENDED_EARLY).await.into()),
+            Err(error) => return Err(format!("the shim cannot be told to go on: {error}").into()),
+        }
+        let attestation = attested(&mut status, &bwrap).await?;
         Ok::<_, StartError>((first, attestation))
     };
     let (first, attestation) = match timeout_at(deadline, greeting).await {
@@ -137,6 +150,21 @@ impl Guard {
         }
     }
 
+    /// That the sandbox has ended, and how: bubblewrap passes on how its first process ended.
+    async fn ended(&self, what: &str) -> String {
+        let Some(pidfd) = &self.0 else { return what.to_owned() };
+        let _ = timeout(limits::DYING_TIMEOUT, exited(pidfd)).await;
+        let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+        let status = waitid(WaitId::PidFd(pidfd.as_fd()), options).ok().flatten();
+        let code = status.as_ref().and_then(WaitIdStatus::exit_status);
+        let signal = status.as_ref().and_then(WaitIdStatus::terminating_signal);
+        match (code, signal) {
+            (Some(code), _) => format!("{what} (exit status {code})"),
+            (None, Some(signal)) => format!("{what} (killed by signal {signal})"),
+            (None, None) => what.to_owned(),
+        }
+    }
+
     fn release(mut self) -> OwnedFd {
         match self.0.take() {
             Some(pidfd) => pidfd,
@@ -164,17 +192,22 @@ struct BwrapStatus {
 }
 
 /// bubblewrap says which process is the first of the PID namespace.
-async fn first_process(json_status: &mut BufReader<Receiver>) -> Result<(Pid, OwnedFd), String> {
-    let line = line(json_status).await.ok_or("bubblewrap ended before the sandbox was made")?;
+async fn first_process(json_status: &mut BufReader<Receiver>, bwrap: &Guard) -> Result<(Pid, OwnedFd), String> {
+    let Some(line) = line(json_status).await else {
+        return Err(bwrap.ended("bubblewrap ended before the sandbox was made").await);
+    };
     let said: BwrapStatus =
         serde_json::from_str(&line).map_err(|error| format!("bubblewrap said `{line}`: {error}"))?;
     let pid = said.child_pid.and_then(Pid::from_raw).ok_or_else(|| format!("bubblewrap said `{line}`"))?;
-    let first = pidfd_open(pid, PidfdFlags::NONBLOCK).map_err(|error| format!("the sandbox ended at once: {error}"))?;
-    Ok((pid, first))
+    match pidfd_open(pid, PidfdFlags::NONBLOCK) {
+        Ok(first) => Ok((pid, first)),
+        Err(Errno::SRCH) => Err(bwrap.ended(ENDED_EARLY).await),
+        Err(error) => Err(format!("the sandbox's first process cannot be watched: {error}")),
+    }
 }
 
 /// The shim's first two words: what it saw, and that the command was executed.
-async fn attested(status: &mut BufReader<Receiver>) -> Result<Attestation, StartError> {
+async fn attested(status: &mut BufReader<Receiver>, bwrap: &Guard) -> Result<Attestation, StartError> {
     let mut attestation = None;
     while let Some(line) = line(status).await {
         let report = serde_json::from_str(&line).map_err(|error| format!("the shim said `{line}`: {error}"))?;
@@ -186,7 +219,7 @@ async fn attested(status: &mut BufReader<Receiver>) -> Result<Attestation, Start
             (report, _) => return Err(format!("the shim said {report:?} out of turn").into()),
         }
     }
-    Err("the shim ended without an attestation".to_owned().into())
+    Err(bwrap.ended(ENDED_EARLY).await.into())
 }
 
 pub(super) async fn line(from: &mut BufReader<Receiver>) -> Option<String> {

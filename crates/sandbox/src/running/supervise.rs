@@ -139,7 +139,7 @@ fn limits_met(usage: &GroupUsage, output: OutputCount) -> Vec<&'static str> {
 }
 
 /// Waits until a process has ended.
-async fn exited(pidfd: &OwnedFd) {
+pub(super) async fn exited(pidfd: &OwnedFd) {
     if let Ok(watched) = pidfd.try_clone().and_then(sys::watch) {
         let _ = watched.readable().await;
     }

@@ -73,19 +73,44 @@ async fn a_control_that_is_silently_left_out_is_noticed() {
     }
 }
 
+/// A process that has ended is in no cgroup any more, which must not be taken for the cause.
+#[tokio::test]
+async fn a_sandbox_that_dies_before_its_attestation_says_how_it_died() {
+    // The canaries have their shim; a command has a program in its place that ends at once.
+    let bwrap = fake_bwrap(
+        "dying",
+        "import json, os, sys\n\
+         config = json.loads(os.pread(int(sys.argv[5]), 1 << 20, 0))\n\
+         broken = ['/bin/sh', '-c', 'echo the shim is broken >&2; exit 7']\n\
+         program = sys.argv[3:] if config['profile'] == 'canary' else broken\n\
+         os.execv('/usr/bin/bwrap', ['bwrap', '--args', sys.argv[2], *program])\n",
+    );
+    let sandbox = Sandbox::open(SandboxOptions { bwrap: Some(bwrap.clone()), ..options() }).await.unwrap();
+    for _ in 0..5 {
+        let error = sandbox.run(id(Profile::ProdCritical)).await.unwrap_err();
+        let SandboxError::NotAttested(why) = &error else { panic!("{error}") };
+        assert_eq!(why, "the sandbox ended without an attestation (exit status 7): the shim is broken");
+    }
+    std::fs::remove_file(bwrap).unwrap();
+}
+
 /// Reads the options from the descriptor, drops one, and goes on.
 fn weak_bwrap(option: &str) -> std::path::PathBuf {
-    use std::os::unix::fs::PermissionsExt;
-    let path = std::env::temp_dir().join(format!("interlock-weak-bwrap-{}-{option}", std::process::id()));
     let also = if option == "--disable-userns" { "--assert-userns-disabled" } else { option };
     let script = format!(
-        "#!/usr/bin/python3\n\
-         import os, sys\n\
+        "import os, sys\n\
          words = os.fdopen(int(sys.argv[2]), 'rb').read().split(b'\\0')[:-1]\n\
          words = [word for word in words if word not in (b'{option}', b'{also}')]\n\
          os.execv('/usr/bin/bwrap', [b'bwrap', *words, *[word.encode() for word in sys.argv[3:]]])\n"
     );
-    std::fs::write(&path, script).unwrap();
+    fake_bwrap(option, &script)
+}
+
+/// A program in Python that is started in the place of bubblewrap.
+fn fake_bwrap(name: &str, script: &str) -> std::path::PathBuf {
+    use std::os::unix::fs::PermissionsExt;
+    let path = std::env::temp_dir().join(format!("interlock-weak-bwrap-{}-{name}", std::process::id()));
+    std::fs::write(&path, format!("#!/usr/bin/python3\n{script}")).unwrap();
     std::fs::set_permissions(&path, PermissionsExt::from_mode(0o755)).unwrap();
     path
 }

@@ -8,7 +8,7 @@ use axum::http::request::Parts;
 use interlock_core::ids::{KeyId, RunId, TenantId, UserId};
 use interlock_core::json::{Hash, Json};
 use interlock_core::run::Trigger;
-use interlock_core::run::change::Context;
+use interlock_core::run::change::{Context, key_in_words};
 use interlock_core::state::Initiator;
 use interlock_core::tenant::identity::{Permission, Roles};
 use interlock_core::time::{Millis, Timestamp};
@@ -79,6 +79,19 @@ impl Caller {
     /// For the note of who made or changed something.
     pub fn name(&self) -> String {
         self.responsible().map_or_else(|| self.client.to_string(), str::to_owned)
+    }
+
+    /// The same for people to read: a key that no person owns by what it is called.
+    pub fn shown_name(&self) -> String {
+        match (self.responsible(), self.key_name()) {
+            (None, Some(key)) => key_in_words(key, None),
+            _ => self.name(),
+        }
+    }
+
+    /// What a row keeps of who made it, for people to read where that is the caller.
+    pub fn in_words(&self, by: Option<String>) -> Option<String> {
+        by.map(|by| if by == self.name() { self.shown_name() } else { by })
     }
 
     /// The same for the audit log, which names a key as people know it.

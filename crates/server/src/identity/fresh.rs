@@ -11,6 +11,7 @@ use std::collections::BTreeSet;
 use axum::http::StatusCode;
 use interlock_core::ids::{KeyId, TenantId};
 use interlock_core::run::Run;
+use interlock_core::run::change::key_in_words;
 use interlock_core::time::Timestamp;
 
 use super::access::{AccessChange, FRESH, HANDS_MAX, changed_lately};
@@ -71,13 +72,15 @@ impl Matter {
                 )));
             }
             if let Ok(key) = by.parse::<KeyId>() {
+                let row = store.key(key).await?;
                 if at > self.since {
+                    let key = row.map_or_else(|| format!("key {by}"), |row| key_in_words(&row.name, None));
                     return Err(refused(format!(
-                        "the account `{name}` was made or changed by way of the key {by} after this came up, and the key \
+                        "the account `{name}` was made or changed by way of the {key} after this came up, and the key \
                          has no owner who answers for it; another person decides, or this account does a day later"
                     )));
                 }
-                let maker = store.key(key).await?.and_then(|key| key.created_by);
+                let maker = row.and_then(|key| key.created_by);
                 open.extend(maker.map(|by| AccessChange { at, by }));
             } else if let Some(user) = store.user_named(&by).await? {
                 open.extend(changed_lately(&user, state.now()));

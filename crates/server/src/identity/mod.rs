@@ -3,7 +3,7 @@
 //! [`Caller`] is what a handler gets: the tenant, roles and groups of the credential, and never of the request.
 //! [`Identity`] finds it: [`authenticate`] reads the credential of a request, [`cache`] keeps keys that were just
 //! looked up, [`enrol`] knows workers by their certificates, [`key`] knows how a key is written, [`secret`] hashes what
-//! must not be stored. [`keys`] makes keys; [`first_key`] gives a new store its first one. People prove who they are by
+//! must not be stored. [`keys`] makes keys, [`key_names`] tells which one a row names; [`first_key`] gives a new store its first one. People prove who they are by
 //! a [`password`] ([`login_throttle`] slows guessing down) or by an identity provider ([`oidc`]), and then have a
 //! [`session`]; a right to decide that one lends another is a [`delegation`]; a [`shown`] credential is looked at again
 //! while its request waits; a [`code`] takes a browser's visit over to a command line.
@@ -18,6 +18,7 @@ pub mod enrol;
 pub mod first_key;
 pub mod fresh;
 pub mod key;
+pub mod key_names;
 pub mod keys;
 mod login;
 mod login_throttle;

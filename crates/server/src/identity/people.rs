@@ -141,12 +141,18 @@ impl Identity {
     }
 
     pub async fn add_user(&self, user: UserRow) -> Result<UserRow, ApiError> {
-        self.add_user_answering(&user, None).await?;
+        let by = user.created_by.clone().map_or_else(Actor::unnamed, Actor::user);
+        self.add_user_answering(&user, &by, None).await?;
         Ok(user)
     }
 
     /// The same, with the answer to the request that asks for it.
-    pub async fn add_user_answering(&self, user: &UserRow, kept: Option<FinishIdempotency>) -> Result<(), ApiError> {
+    pub async fn add_user_answering(
+        &self,
+        user: &UserRow,
+        by: &Actor,
+        kept: Option<FinishIdempotency>,
+    ) -> Result<(), ApiError> {
         let alike = self.engine().for_tenant(user.tenant).user_alike(&user.name).await?;
         if let Some(other) = alike.filter(|other| other.name != user.name) {
             let detail =
@@ -154,7 +160,7 @@ impl Identity {
             return Err(ApiError::new(StatusCode::CONFLICT, "USER_EXISTS", detail));
         }
         let details = json!({ "name": user.name, "roles": user.roles, "groups": user.groups });
-        let what = note::done("user.created", user.created_by.clone(), user.id, &details);
+        let what = by.did("user.created", user.id, &details);
         match self.write_answering(user.tenant, AddUser(user.clone()), what, kept).await? {
             Stored::Stored => Ok(()),
             Stored::Duplicate => {

@@ -94,6 +94,8 @@ const TEXTS: &[FieldBound] = &[
     ("PlanRules", "profile", 0, NAME_BYTES_MAX),
     ("Requires", "capabilities[]", 0, NAME_BYTES_MAX),
     ("Requires", "network_segment", 0, NAME_BYTES_MAX),
+    ("Requires", "labels{*}", 1, NAME_BYTES_MAX),
+    ("Requires", "labels{}", 1, NAME_BYTES_MAX),
     ("StepRules", "credentials[]", 0, NAME_BYTES_MAX),
     ("StepSpec", "approvers[]", 0, NAME_BYTES_MAX),
     ("StepSpec", "message", 0, TEMPLATE_BYTES_MAX),
@@ -174,6 +176,9 @@ const TEXTS: &[FieldBound] = &[
     ("RollbackSpec", "handler", 1, NAME_BYTES_MAX),
     ("RollbackSpec", "operation", 1, NAME_BYTES_MAX),
     ("RollbackSpec", "argv[]", 0, COMMAND_BYTES_MAX),
+    ("Undo", "handler", 1, NAME_BYTES_MAX),
+    ("Undo", "operation", 1, NAME_BYTES_MAX),
+    ("Undo", "argv[]", 0, COMMAND_BYTES_MAX),
     ("Because", "reason", 1, REASON_BYTES_MAX),
     ("BeginMaintenance", "reason", 1, REASON_BYTES_MAX),
     ("Cancel", "reason", 1, REASON_BYTES_MAX),
@@ -247,6 +252,7 @@ const LISTS: &[FieldBound] = &[
     ("Plan", "steps", 1, STEPS_PER_WORKFLOW_MAX),
     ("StepSpec", "argv", 1, ARGUMENTS_MAX),
     ("RollbackSpec", "argv", 1, ARGUMENTS_MAX),
+    ("Undo", "argv", 1, ARGUMENTS_MAX),
     ("CreateUser", "groups", 0, GROUPS_MAX),
     ("ChangeUser", "groups", 0, GROUPS_MAX),
     ("NewOutbound", "events", 1, FILTERS_MAX),
@@ -426,7 +432,7 @@ mod tests {
 
     #[test]
     fn every_bound_stands_with_its_field() {
-        let document: Value = serde_json::from_str(crate::openapi::text()).unwrap();
+        let document = crate::openapi::copy();
         let schemas = &document["components"]["schemas"];
         for (words, rows) in TABLES {
             for (schema, field, least, greatest) in *rows {

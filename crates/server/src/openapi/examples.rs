@@ -8,29 +8,182 @@ const DEPTH_MAX: usize = 12;
 /// 2026-09-21, for every instant.
 const INSTANT_MS: i64 = 1_790_000_000_000;
 
-/// Texts by the name of their field.
+/// Texts by the name of their field, or of their schema and their field where the field alone does not tell.
 const TEXTS: &[(&str, &str)] = &[
+    ("ApprovalTask.status", "pending"),
+    ("BrokerTicket.channel", "worker-1"),
+    ("ChangeView.state", "requested"),
+    ("CreateKey.name", "deploy-bot"),
+    ("CreateTenant.name", "acme"),
+    ("CreateWorkerIdentity.name", "worker-1"),
+    ("DecisionView.action", "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"),
+    ("Enrol.token", "ile_one-time-token"),
+    ("Envelope.event", "session.completed"),
+    ("EventView.type", "session.completed"),
+    ("Execution.status", "executing"),
+    ("ExecutionStatus.status", "executing"),
+    ("ExecutionStep.name", "restart"),
+    ("ExecutionStep.status", "completed"),
+    ("Health.status", "ok"),
+    ("InboundView.name", "github"),
+    ("KeyView.name", "deploy-bot"),
+    ("NewInbound.name", "github"),
+    ("NewSchedule.name", "nightly"),
+    ("OutboundDelivery.event", "session.completed"),
+    ("PolicyDifference.step", "0"),
+    ("PolicyTest.name", "test_small_refunds_need_nobody"),
+    ("Problem.type", "urn:interlock:problem:RUN_NOT_FOUND"),
+    ("ScheduleView.description", "At 03:00, on Monday"),
+    ("ScheduleView.name", "nightly"),
+    ("StatusProblem.text", "2 runs wait for a person"),
+    ("StepApproved.status", "executing"),
+    ("TenantView.name", "acme"),
+    ("Trigger.type", "api"),
+    ("Upcoming.name", "nightly"),
+    ("WaitView.type", "carrier.picked_up"),
+    ("WorkerIdentityView.name", "worker-1"),
+    ("active_hash", "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"),
+    ("admin_key", "ilk_the-text-of-the-key"),
+    ("after", "needs_approval"),
+    ("algorithm", "Ed25519"),
+    ("answers", "interlock:answers:worker-1"),
+    ("approved_by", "grace"),
+    ("approver", "grace"),
+    ("argv", "systemctl"),
+    ("asked_by", "ada"),
+    ("asks", "sre"),
+    ("authorities", "-----BEGIN CERTIFICATE-----\n…\n-----END CERTIFICATE-----\n"),
+    ("before", "allow"),
+    ("begins", "ilk_4f2a"),
+    ("bundle", "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"),
+    ("by", "payments.refund"),
+    ("calls", "interlock:calls"),
+    ("candidates", "restart-database"),
+    ("capabilities", "docker"),
+    ("certificate", "-----BEGIN CERTIFICATE-----\n…\n-----END CERTIFICATE-----\n"),
+    ("channel", "C0123456789"),
+    ("checkpoint", "interlock.example.org/ten_019a8c2e4b7a7f10a1b2c3d4e5f60718/1\n7\n…\n"),
+    ("client", "deploy-bot"),
     ("code", "RUN_NOT_FOUND"),
+    ("created_by", "ada"),
+    ("credential_id", "db-primary"),
+    ("credentials", "db-primary"),
     ("cron", "0 3 * * 1"),
+    ("data", "3 of 7 files copied\n"),
+    ("delegate", "grace"),
+    ("delegator", "ada"),
+    ("delivery", "github:72d3162e-cc78-11e3-81ab-4c9367dc0958"),
+    ("description", "Orders of the web shop"),
+    ("destination", "webhook:whk_019a8c2e4b7a7f10a1b2c3d4e5f60718"),
     ("detail", "run run_019a8c2e4b7a7f10a1b2c3d4e5f60718 does not exist"),
     ("digest", "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"),
+    ("does", "calls payments.capture"),
     ("email", "ada@example.org"),
+    ("environment", "production"),
+    ("evaluator", "rego"),
+    ("event", "pull_request"),
+    ("excluded", "ada"),
+    ("expected", "running"),
+    ("explained", "Nobody is asked: the refund is below 100."),
+    ("failed", "filter"),
+    ("field", "amount"),
+    ("file", "order.yaml"),
+    ("flag", "worker_broker.enabled"),
+    ("from", "pay"),
+    ("group", "sre"),
     ("handler", "payments.capture"),
+    ("hash", "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"),
+    ("hashes", "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"),
+    ("id", "7"),
     ("initiator", "system"),
+    ("interactions_url", "https://interlock.example.org/api/v1/slack/interactions/ten_019a8c2e"),
     ("key", "INC-2041"),
+    ("key_id", "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"),
+    ("kind", "task"),
     ("last_event_id", "7"),
+    ("link", "https://interlock.example.org/invite?token=the-text-of-the-token"),
+    ("linked_by", "ada"),
+    ("local", "2026-09-21T15:33:20+02:00"),
+    ("maker", "ada"),
     ("message", "Restart the primary database?"),
+    ("message_id", "msg_019a8c2e4b7a7f10a1b2c3d4e5f60718"),
+    ("method", "POST"),
+    ("name", "ada"),
+    ("next_since", "7"),
+    ("note", "applied by hand"),
+    ("on", "github: pull_request"),
+    ("one_with", "sre"),
+    ("operation", "github.merge_pull_request"),
+    ("origin", "interlock.example.org/ten_019a8c2e4b7a7f10a1b2c3d4e5f60718/1"),
+    ("outcome", "passed"),
     ("password", "correct horse battery"),
     ("path", "workflow.rego"),
     ("person", "ada"),
+    ("plan_hash", "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"),
+    ("problem", "the store does not answer"),
+    ("profile", "container"),
+    ("public_key", "-----BEGIN PUBLIC KEY-----\n…\n-----END PUBLIC KEY-----\n"),
+    ("queue", "default"),
     ("reason", "the region is being evacuated"),
+    ("rejected_by", "grace"),
+    ("request", "-----BEGIN CERTIFICATE REQUEST-----\n…\n-----END CERTIFICATE REQUEST-----\n"),
+    ("runbook_id", "restart-database"),
+    ("secret", "whsec_the-text-of-the-secret"),
+    ("segment", "dmz"),
+    ("severity", "warning"),
+    ("sha256", "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"),
+    ("shown_once", "key"),
+    ("signal", "carrier.picked_up"),
     ("source", "name: order\nsteps:\n  - { id: pay, task: payments.capture }\n"),
+    ("source_hash", "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"),
+    ("starter", "ada"),
+    ("state", "requested"),
+    ("status", "executing"),
+    ("step", "pay"),
     ("subject", "order-41931"),
+    ("summary", "grace approved `ok`."),
+    ("takes", "greet"),
+    ("team", "payments"),
+    ("template", "stripe:charge:{order}"),
+    ("tenant_name", "acme"),
+    ("text", "3 of 7 files copied\n"),
+    ("ticket", "the-sealed-ticket"),
+    ("ticket_id", "INC-2041"),
+    ("tier", "high"),
+    ("timestamp", "2026-09-21T13:33:20.000Z"),
     ("timezone", "Europe/Berlin"),
+    ("title", "Run not found"),
+    ("token", "the-text-of-the-token"),
+    ("type", "carrier.picked_up"),
     ("url", "https://desk.example.org/hooks/interlock"),
+    ("user", "U0123456789"),
+    ("utc", "2026-09-21T13:33:20Z"),
+    ("variable", "PATH"),
+    ("verdict", "allow"),
+    ("verifier_key", "interlock.example.org+9f86d081+AQ…"),
+    ("why", "it changed nothing"),
+    ("worker", "host-1:4711"),
     ("workflow", "order"),
     ("workspace", "default"),
+    ("would", "run"),
 ];
+
+/// What a text without a line above is shown as; a test finds it.
+const UNKNOWN: &str = "…";
+
+/// Instants that are named by what lies on the other side of them.
+const BOUNDARIES: &[&str] = &["before", "created_before", "created_from", "from", "since", "until"];
+
+/// Bodies that are no JSON, or any.
+const PLAIN: &[(&str, &str)] = &[
+    ("application/json", "{\"action\": \"opened\"}"),
+    ("application/x-www-form-urlencoded", "payload=%7B%22type%22%3A%22block_actions%22%7D"),
+    ("text/html", "<!doctype html><title>Evidence</title>"),
+    ("text/plain", "3 of 7 files copied\n"),
+];
+
+/// Fields that are shown although an object may be without them: they are what people come for.
+const SHOWN: &[&str] = &["inputs", "labels", "reason", "subject"];
 
 pub fn describe(document: &mut Value) {
     let schemas = document["components"]["schemas"].as_object().cloned().unwrap_or_default();
@@ -64,21 +217,33 @@ pub fn describe(document: &mut Value) {
 
 /// Adds an example to each form of a body that has none.
 fn add(content: &mut Value, schemas: &Map<String, Value>) {
-    for form in content.as_object_mut().into_iter().flat_map(Map::values_mut) {
+    for (media_type, form) in content.as_object_mut().into_iter().flatten() {
         let described = form.get("example").is_some() || form.get("examples").is_some();
+        let plain = PLAIN.iter().find(|(known, _)| known == media_type).map(|(_, text)| *text);
         if let Some(schema) = form.get("schema").filter(|_| !described) {
-            form["example"] = example("", schema, schemas, 0);
+            let nameless = FieldName { owner: "", field: "" };
+            let plain = plain.filter(|_| schema["type"] == "string");
+            form["example"] = plain.map_or_else(|| example(nameless, schema, schemas, 0), |plain| json!(plain));
         }
     }
 }
 
-fn example(name: &str, schema: &Value, schemas: &Map<String, Value>, depth: usize) -> Value {
+/// A field, and the named schema that it is of.
+#[derive(Clone, Copy)]
+struct FieldName<'a> {
+    owner: &'a str,
+    field: &'a str,
+}
+
+fn example(name: FieldName<'_>, schema: &Value, schemas: &Map<String, Value>, depth: usize) -> Value {
     if depth > DEPTH_MAX {
         return Value::Null;
     }
-    let inner = |name: &str, schema: &Value| example(name, schema, schemas, depth + 1);
+    let FieldName { owner, field } = name;
+    let inner = |field: &str, schema: &Value| example(FieldName { owner, field }, schema, schemas, depth + 1);
     if let Some(named) = schema["$ref"].as_str().and_then(|reference| reference.strip_prefix(SCHEMAS)) {
-        return schemas.get(named).map_or(Value::Null, |schema| inner(name, schema));
+        let name = FieldName { owner: named, field };
+        return schemas.get(named).map_or(Value::Null, |schema| example(name, schema, schemas, depth + 1));
     }
     for word in ["example", "default", "const"] {
         if let Some(value) = schema.get(word).filter(|value| !value.is_null()) {
@@ -91,13 +256,13 @@ fn example(name: &str, schema: &Value, schemas: &Map<String, Value>, depth: usiz
     if let Some(parts) = schema["allOf"].as_array() {
         let mut whole = Map::new();
         for part in parts {
-            whole.extend(inner(name, part).as_object().cloned().unwrap_or_default());
+            whole.extend(inner(field, part).as_object().cloned().unwrap_or_default());
         }
         return Value::Object(whole);
     }
     let choice = schema["oneOf"].as_array().or_else(|| schema["anyOf"].as_array());
     if let Some(option) = choice.and_then(|options| options.iter().find(|option| option["type"] != "null")) {
-        return inner(name, option);
+        return inner(field, option);
     }
     let kind = match &schema["type"] {
         Value::Array(kinds) => kinds.iter().find(|kind| **kind != "null").and_then(Value::as_str),
@@ -107,10 +272,10 @@ fn example(name: &str, schema: &Value, schemas: &Map<String, Value>, depth: usiz
         Some("object") => object(schema, &inner),
         Some("array") => {
             let least = schema["minItems"].as_u64().unwrap_or(1).max(1);
-            Value::Array((0..least).map(|_| inner(singular(name), &schema["items"])).collect())
+            Value::Array((0..least).map(|_| inner(singular(field), &schema["items"])).collect())
         }
         Some("string") => Value::String(text(name, schema)),
-        Some("integer") => json!(number(name, schema)),
+        Some("integer") => json!(number(field, schema)),
         Some("number") => json!(0.5),
         Some("boolean") => json!(true),
         // Any value.
@@ -118,12 +283,13 @@ fn example(name: &str, schema: &Value, schemas: &Map<String, Value>, depth: usiz
     }
 }
 
-/// All that an object must have; something of what it may have where it must have nothing.
+/// All that an object must have, and what is [`SHOWN`]; something of what it may have where that is nothing.
 fn object(schema: &Value, inner: &dyn Fn(&str, &Value) -> Value) -> Value {
     let fields = schema["properties"].as_object();
     let required: Vec<&str> = schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
     let all = fields.into_iter().flatten();
-    let mut shown: Vec<_> = all.filter(|(name, _)| required.contains(&name.as_str())).collect();
+    let is_shown = |name: &str| required.contains(&name) || SHOWN.contains(&name);
+    let mut shown: Vec<_> = all.filter(|(name, _)| is_shown(name)).collect();
     if shown.is_empty() {
         shown.extend(fields.into_iter().flatten().take(1));
     }
@@ -139,7 +305,7 @@ fn singular(name: &str) -> &str {
     name.strip_suffix('s').unwrap_or(name)
 }
 
-fn text(name: &str, schema: &Value) -> String {
+fn text(name: FieldName<'_>, schema: &Value) -> String {
     // An id: `^run_[0-9a-fA-F]{32}$`.
     if let Some(prefix) = schema["pattern"].as_str().and_then(|pattern| pattern.strip_prefix('^')) {
         let end = prefix.find('[').unwrap_or(prefix.len());
@@ -150,10 +316,15 @@ fn text(name: &str, schema: &Value) -> String {
             return format!("{}9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08", &prefix[..end]);
         }
     }
-    let known = TEXTS.iter().find(|(field, _)| *field == name).map(|(_, text)| (*text).to_owned());
+    let FieldName { owner, field } = name;
+    let of_schema = TEXTS.iter().find(|(known, _)| known.split_once('.') == Some((owner, field)));
+    let by_field = || TEXTS.iter().find(|(known, _)| *known == field);
+    // One of a list.
+    let by_plural = || TEXTS.iter().find(|(known, _)| known.strip_suffix('s') == Some(field));
+    let known = of_schema.or_else(by_field).or_else(by_plural);
     let mut text = match schema["format"].as_str() {
         Some("date-time") => "2026-09-21T13:33:20Z".to_owned(),
-        _ => known.unwrap_or_else(|| if name.is_empty() { "text".to_owned() } else { name.to_owned() }),
+        _ => known.map_or(UNKNOWN, |(_, text)| *text).to_owned(),
     };
     let least = schema["minLength"].as_u64().unwrap_or(0) as usize;
     while text.len() < least {
@@ -165,9 +336,7 @@ fn text(name: &str, schema: &Value) -> String {
 fn number(name: &str, schema: &Value) -> i64 {
     let wanted = match name {
         "status" => 404,
-        _ if name == "at" || name.ends_with("_at") || ["from", "before", "until", "since"].contains(&name) => {
-            INSTANT_MS
-        }
+        _ if name == "at" || name.ends_with("_at") || BOUNDARIES.contains(&name) => INSTANT_MS,
         _ if name.ends_with("_ms") => 60_000,
         _ => 1,
     };
@@ -229,7 +398,7 @@ mod tests {
 
     #[test]
     fn every_request_and_answer_has_an_example_that_fits() {
-        let document: Value = serde_json::from_str(crate::openapi::text()).unwrap();
+        let document = crate::openapi::copy();
         let schemas = document["components"]["schemas"].as_object().unwrap();
         let mut seen = 0;
         let mut check = |at: &str, body: &Value| {
@@ -237,6 +406,8 @@ mod tests {
                 let Some(schema) = content.get("schema") else { continue };
                 let example = content.get("example").unwrap_or_else(|| panic!("{at} has no example as {form}"));
                 assert_eq!(fault(example, schema, schemas), None, "{at}: {example}");
+                let unknown = example.to_string().contains(&format!("\"{UNKNOWN}\""));
+                assert!(!unknown, "{at}: add the field that is shown as {UNKNOWN} to TEXTS: {example:#}");
                 seen += 1;
             }
         };

@@ -12,8 +12,19 @@ const COMMON_FIELD: &str = "key";
 /// An object with what tells it from the others of its choice, the most telling first.
 type Variant = (Vec<(u8, String)>, Value);
 
+/// The answer that is a document of another format: any object, as far as this description goes.
+const FILE_SCHEMA: &str = "/paths/~1schema~1workflow.json/get/responses/200/content/application~1schema+json";
+
 pub fn describe(document: &mut Value) {
+    if let Some(form) = document.pointer_mut(FILE_SCHEMA) {
+        *form = json!({
+            "schema": { "$ref": format!("{SCHEMAS}WorkflowFileSchema") },
+            "example": { "$schema": "https://json-schema.org/draft/2020-12/schema", "type": "object" },
+        });
+    }
     let Some(schemas) = document.pointer_mut("/components/schemas").and_then(Value::as_object_mut) else { return };
+    let about = "The JSON Schema (2020-12) of a workflow file.";
+    schemas.insert("WorkflowFileSchema".to_owned(), json!({ "type": "object", "description": about }));
     let before = schemas.clone();
     for (name, schema) in &before {
         let mut options = Vec::new();

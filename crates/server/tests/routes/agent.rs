@@ -17,7 +17,8 @@ async fn a_session_is_registered_renewed_and_ended() {
 
     let heartbeat = json!({ "session": session, "held": [] });
     let renewed = api.post("/agent/heartbeat", heartbeat.clone()).await.ok();
-    let takes = ["round_trip_ms"];
+    let takes = ["round_trip_ms", "poll.round_trip_ms"];
+    assert_eq!(registered["takes"], json!(takes));
     assert_eq!(renewed, json!({ "lease_ms": 20_000, "stop": [], "known": true, "takes": takes }));
     assert_eq!(api.post("/agent/unregister", json!({ "session": session })).await.status, 204);
 

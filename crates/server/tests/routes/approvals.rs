@@ -86,6 +86,7 @@ async fn a_person_of_the_right_group_decides() {
     let run = api.post("/runs", json!({ "plan": gate(1, json!(["sre"])) })).await.text("run_id");
     let open = api.get("/approvals").await.ok()["approvals"][0].clone();
     assert_eq!((&open["run_id"], &open["message"]), (&json!(run), &json!("ship it?")));
+    assert_eq!(open["step"], "gate", "the step by its key");
     let vote = format!("/approvals/{}/vote", open["approval"].as_str().unwrap());
     let word = json!({ "approve": true, "digest": open["digest"] });
 
@@ -102,7 +103,23 @@ async fn a_person_of_the_right_group_decides() {
     assert_eq!((&voted["votes"][0]["person"], &voted["votes"][0]["approve"]), (&json!("ada"), &json!(true)));
     let shown = api.get(&format!("/approvals?run={run}")).await.ok();
     assert_eq!(shown["approvals"][0]["state"], "approved");
+    let decided = api.get(&format!("/approvals/{}", open["approval"].as_str().unwrap())).await.ok();
+    assert_eq!((&decided["state"], &decided["step"]), (&json!("approved"), &json!("gate")), "also once it is decided");
     assert!(api.get("/approvals").await.ok()["approvals"].as_array().unwrap().is_empty());
+    api.end().await;
+}
+
+/// It has made the key that started the run, and decides nowhere.
+#[tokio::test]
+async fn a_key_is_not_named_among_the_people_who_may_not_decide() {
+    let api = Api::new().await;
+    let bot = api.post("/keys", json!({ "name": "bot", "roles": ["operator"] })).await.text("text");
+    let run = api.with_key(&bot).post("/runs", json!({ "plan": gate(1, json!([])) })).await.text("run_id");
+    let open = card(&api, &run).await;
+    assert_eq!((&open["excluded"], &open["started_by"]), (&json!([]), &json!("key bot")), "{open}");
+    assert_eq!(open["self_approval"], Value::Null, "{open}");
+    let why = api.get(&format!("/runs/{run}/why")).await.ok();
+    assert!(!why.to_string().contains("key_"), "{why}");
     api.end().await;
 }
 
@@ -474,5 +491,7 @@ async fn a_card_names_the_author_among_those_who_may_not_decide() {
     assert!(open["excluded"].as_array().unwrap().contains(&json!("ada")), "{open}");
     let listed = api.get(&format!("/approvals/{}", open["approval"].as_str().unwrap())).await.ok();
     assert_eq!((&listed["excluded"], &listed["digest"]), (&open["excluded"], &open["digest"]));
+    let why = api.get(&format!("/runs/{run}/why")).await.ok();
+    assert_eq!(why["because"][0]["excluded"], open["excluded"], "{why}");
     api.end().await;
 }

@@ -119,7 +119,8 @@ async fn a_job_that_is_taken_over_does_nothing_twice() {
     let (engine, tenant) = (&api.engine, api.tenant);
     let id = JobId(engine.fresh_id());
     let mark = Some(Json::trusted(format!(r#"{{"bulk_job":"{id}"}}"#)));
-    let by = Context { metadata: mark, ..Context::by(Initiator::Operator) };
+    // As it is noted of a key without an owner.
+    let by = Context { metadata: mark, ..Context::by(Initiator::Operator) }.telling("key_name", "deploy-bot");
     // What the lost server did: the first run as a new one, and the paused one in place.
     let key = IdempotencyKey { client: "interlock.bulk".into(), key: format!("{id}:0") };
     engine.runs().resume_as_new(tenant, runs[0], None, Some(key), by.clone()).await.unwrap();
@@ -134,6 +135,7 @@ async fn a_job_that_is_taken_over_does_nothing_twice() {
         reason: "again".into(),
         rollback: false,
         person: None,
+        key: Some("deploy-bot".into()),
         maker: None,
         total: 4,
         runs,

@@ -192,7 +192,8 @@ async fn a_revoked_worker_is_refused_and_cannot_renew() {
     let one = path::IDENTITY.replace("{identity}", token["identity"].as_str().unwrap());
     let revoked = harness.admin(reqwest::Method::DELETE, &one, json!({})).await;
     assert_eq!(revoked["state"], "revoked");
-    let poll = Poll { session: registered.session, max: 1, wait_ms: interlock_core::time::Millis(0) };
+    let poll =
+        Poll { session: registered.session, max: 1, wait_ms: interlock_core::time::Millis(0), round_trip_ms: None };
     assert_eq!(code(transport.ask::<Polled>(agent::path::POLL, &poll).await), "UNAUTHORIZED");
     let renewal = RenewCertificate { request: key.signing_request().unwrap() };
     assert_eq!(code(transport.ask::<WorkerCertificate>(path::RENEW, &renewal).await), "UNAUTHORIZED");
@@ -207,7 +208,8 @@ async fn a_worker_acts_only_as_itself_and_within_its_certificate() {
     let (other, _) = harness.worker("other", json!(["none"]), json!([])).await;
     let with_key = harness.transport(WorkerCredential::Key(harness.worker_key.clone()));
     let registered: Registered = one.ask(agent::path::REGISTER, &hello(&["command:dev-flex"])).await.unwrap();
-    let poll = Poll { session: registered.session, max: 1, wait_ms: interlock_core::time::Millis(0) };
+    let poll =
+        Poll { session: registered.session, max: 1, wait_ms: interlock_core::time::Millis(0), round_trip_ms: None };
     for stranger in [&other, &with_key] {
         assert_eq!(code(stranger.ask::<Polled>(agent::path::POLL, &poll).await), "SESSION_GONE");
     }
@@ -243,7 +245,8 @@ async fn a_worker_is_given_steps_of_its_environments_only() {
     };
     harness.engine.runs().start(plan(None)).await.unwrap();
     harness.engine.runs().start(plan(Some("prod-critical"))).await.unwrap();
-    let poll = Poll { session: registered.session, max: 1, wait_ms: interlock_core::time::Millis(500) };
+    let poll =
+        Poll { session: registered.session, max: 1, wait_ms: interlock_core::time::Millis(500), round_trip_ms: None };
     let polled: Polled = dev.ask(agent::path::POLL, &poll).await.unwrap();
     assert!(polled.assignments.is_empty(), "neither is a run of dev: {polled:?}");
     let started = harness.engine.runs().start(plan(Some("dev-flex"))).await.unwrap();

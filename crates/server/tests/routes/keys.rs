@@ -2,6 +2,7 @@
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use interlock_core::tenant::identity::Role;
 use interlock_server::ServerSecret;
@@ -185,5 +186,53 @@ async fn a_list_is_no_object() {
         assert_eq!(answer.problem(), (400, "REQUEST_INVALID"));
         assert!(answer.text("detail").contains("object"));
     }
+    api.end().await;
+}
+
+/// Rows keep a key that no person owns by its id, by which it is held against who may decide. People read its name.
+#[tokio::test(start_paused = true)]
+async fn what_a_key_without_an_owner_has_made_is_told_under_its_name() {
+    let api = Api::new().await;
+    let made = api.post("/keys", json!({ "name": "bot", "roles": ["viewer"] })).await.ok();
+    let user = api.post("/users", json!({ "name": "ada", "roles": ["viewer"] })).await.ok();
+    let identity = json!({ "name": "box-1", "terms": { "environments": ["dev"] } });
+    let identity = api.post("/worker-identities", identity).await.ok();
+    for created in [&made, &user, &identity] {
+        assert_eq!(created["created_by"], "key test", "{created}");
+    }
+    let (key, person) = (made["key"].as_str().unwrap(), user["user"].as_str().unwrap());
+    for path in [format!("/keys/{key}"), format!("/users/{person}")] {
+        assert_eq!(api.get(&path).await.ok()["created_by"], "key test", "{path}");
+    }
+    for (path, list) in [("/keys", "keys"), ("/users", "users"), ("/worker-identities", "identities")] {
+        let listed = api.get(path).await.ok();
+        let named = |row: &serde_json::Value| row["created_by"] == "key test";
+        assert!(listed[list].as_array().unwrap().iter().any(named), "{listed}");
+    }
+    let revoked = identity["identity"].as_str().unwrap();
+    let revoked = api.send("DELETE", &format!("/worker-identities/{revoked}"), json!({})).await.ok();
+    assert_eq!(revoked["revoked_by"], "key test", "{revoked}");
+    assert_eq!(api.get("/me").await.ok()["key"], "test");
+    let mut logged = json!({});
+    for _ in 0..200 {
+        logged = api.get("/audit?type=user.created").await.body;
+        if logged["entries"].as_array().is_some_and(|entries| !entries.is_empty()) {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    assert_eq!(logged["entries"][0]["opened"]["actor"], "key test", "{logged}");
+    api.end().await;
+}
+
+/// An admin of one workspace is told nothing of the keys of others.
+#[tokio::test(start_paused = true)]
+async fn a_confined_key_is_not_told_the_names_of_keys_elsewhere() {
+    let api = Api::new().await;
+    let confined = json!({ "name": "red", "roles": ["admin"], "workspace": "red" });
+    let red = api.with_key(&api.post("/keys", confined).await.text("text"));
+    let listed = red.get("/keys").await.ok();
+    let by = listed["keys"][0]["created_by"].as_str().unwrap();
+    assert!(by.starts_with("key_"), "{listed}");
     api.end().await;
 }

@@ -80,6 +80,7 @@ async fn who_waits_for_what() {
     let one = api.get("/waits?type=go&key=INC-2").await.ok();
     assert_eq!(one["waits"].as_array().unwrap().len(), 1);
     assert_eq!((&one["waits"][0]["run_id"], &one["waits"][0]["key"]), (&json!(runs[1]), &json!("INC-2")));
+    assert_eq!(one["waits"][0]["step"], "w", "the step by its key");
     let mut seen = Vec::new();
     let mut path = "/waits?limit=2".to_owned();
     loop {

@@ -67,6 +67,8 @@ async fn steps_waits_for_people_secrets_and_sockets_are_measured() {
     let (_, shown) = shown_to(&api.in_charge().await, "text/plain").await;
     for line in [
         r#"interlock_execution_step_duration_seconds_count{environment="none",connector="task"} 1"#,
+        r#"interlock_execution_attempts_total{environment="none",connector="task",result="succeeded"} 1"#,
+        r#"interlock_traces_dropped_total{of="span"} 0"#,
         r#"interlock_approval_wait_duration_seconds_count{environment="none"} 1"#,
         r#"interlock_credential_fetch_duration_seconds_sum{vault_cluster="corp"} 0.07"#,
         r#"interlock_credential_fetch_duration_seconds_count{vault_cluster="corp"} 1"#,

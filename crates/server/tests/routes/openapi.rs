@@ -111,14 +111,14 @@ fn every_route_is_described() {
 #[test]
 fn every_code_is_described_and_every_route_is_in_the_reference() {
     let document = document();
-    let described: BTreeSet<&str> = document["components"]["responses"]
+    let of_a_status = |name: &str| name.strip_prefix("Problem").is_some_and(|status| status.parse::<u16>().is_ok());
+    let described: BTreeSet<&str> = document["components"]["schemas"]
         .as_object()
         .unwrap()
-        .values()
-        .flat_map(|response| {
-            let schema = resolved(&response["content"]["application/problem+json"]["schema"], &document);
-            schema["allOf"][1]["properties"]["code"]["enum"].as_array().unwrap().iter().filter_map(Value::as_str)
-        })
+        .iter()
+        .filter(|(name, _)| of_a_status(name))
+        .flat_map(|(_, schema)| schema["allOf"][1]["properties"]["code"]["enum"].as_array().unwrap())
+        .filter_map(Value::as_str)
         .collect();
     let page = std::fs::read_to_string(root().join("docs/reference/errors.md")).unwrap();
     for row in page.lines().filter_map(|line| line.strip_prefix("| `")) {
@@ -133,6 +133,31 @@ fn every_code_is_described_and_every_route_is_in_the_reference() {
         let short = path.strip_prefix("/api/v1").unwrap_or(path);
         let call = format!("`{} {short}", method.to_uppercase());
         assert!(page.contains(&call), "docs/reference/http.md does not mention {call}`");
+    }
+}
+
+/// A client learns from the description which codes it has to deal with: those of the operation, not all that there are.
+#[test]
+fn every_refusal_names_the_codes_of_its_operation() {
+    let document = document();
+    let schemas = &document["components"]["schemas"];
+    for (path, method, operation) in operations(&document) {
+        for (status, answer) in operation["responses"].as_object().unwrap() {
+            if !status.starts_with(['4', '5']) {
+                continue;
+            }
+            let at = format!("{method} {path} {status}");
+            let answer = resolved(answer, &document);
+            let codes = answer["x-codes"].as_array().unwrap_or_else(|| panic!("{at}: add its codes to codes.txt"));
+            let problem = &answer["content"]["application/problem+json"];
+            let schema = problem["schema"]["$ref"].as_str().unwrap_or_default();
+            assert_eq!(schema, format!("#/components/schemas/Problem{status}"), "{at}");
+            let known = schemas[format!("Problem{status}")]["allOf"][1]["properties"]["code"]["enum"].as_array();
+            let known = known.unwrap();
+            assert!(codes.iter().all(|code| known.contains(code)), "{at}: {codes:?}");
+            assert!(codes.contains(&problem["example"]["code"]), "{at}: {}", problem["example"]);
+            assert!(known.len() < 8 || codes.len() < known.len(), "{at} names every code that there is");
+        }
     }
 }
 

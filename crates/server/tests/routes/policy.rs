@@ -228,6 +228,80 @@ async fn a_rule_about_the_worker_refuses_the_worker_and_not_the_run() {
     api.end().await;
 }
 
+/// The same right before an effect, where a connector is judged. From then on its step is judged when a worker comes for it, so that no
+/// second worker begins in vain.
+#[tokio::test(start_paused = true)]
+async fn a_rule_about_the_worker_refuses_the_worker_at_the_effect_too() {
+    let api = Api::new().await;
+    put_in_force(&api, BY_WORKER).await;
+    let with = json!({ "connection": "slack", "channel": "C1", "text": "hi" });
+    let post = json!({ "key": "say", "kind": "connector", "operation": "slack.post", "with": with });
+    let run = api.start(json!([post])).await;
+    let register = |worker: &'static str, more: &'static str| {
+        let api = &api;
+        async move {
+            let capabilities = json!(["effects", "connector", more]);
+            let hello = json!({ "worker": worker, "queues": ["default"], "slots": 10, "capabilities": capabilities });
+            api.post("/agent/register", hello).await.text("session")
+        }
+    };
+    let asks = |session: String, assignment: Value| {
+        let api = &api;
+        async move {
+            let mut intent = crate::set_up::intent(&assignment, 0, "unsafe");
+            intent["template"] = json!("slack:post:C1");
+            intent["request"] = assignment["input"].clone();
+            api.post(&format!("/agent/{session}/effects"), intent).await.ok()["answer"].clone()
+        }
+    };
+    let plain = register("plain", "x").await;
+    let assignment = api.poll(&plain).await;
+    assert_eq!(asks(plain.clone(), assignment).await, "denied");
+    let waiting = api.get(&format!("/runs/{run}")).await.ok();
+    assert_eq!((&waiting["state"], &waiting["reason"]), (&json!("running"), &Value::Null), "{waiting}");
+    let other = register("other", "y").await;
+    for session in [&plain, &other] {
+        assert_eq!(polled(&api, session).await, json!([]), "it is not handed out to it");
+    }
+    let why = api.get(&format!("/runs/{run}/why")).await.ok();
+    let refused = why["because"][0]["refused"].as_array().unwrap();
+    let refused: Vec<_> = refused.iter().map(|refused| &refused["worker"]).collect();
+    assert_eq!(refused, ["plain", "other"], "{why}");
+    let boxed = register("boxed", "command:dev-flex").await;
+    let assignment = api.poll(&boxed).await;
+    assert_eq!(assignment["attempt"], 2, "the one that was refused at the claim began nothing: {assignment}");
+    assert_eq!(asks(boxed, assignment).await, "perform");
+    api.end().await;
+}
+
+/// A run that one worker takes as a whole is not offered to a worker that the rules deny its first step.
+#[tokio::test(start_paused = true)]
+async fn a_rule_about_the_worker_keeps_runs_from_it_that_one_worker_takes_as_a_whole() {
+    const BY_ENROLMENT: &str = r#"package interlock
+
+deny contains {"rule": "enrolled_only", "text": "it has no certificate"} if {
+	input.workflow.name == "shares" # the shipped tests have others
+	input.worker != null
+	not input.worker.enrolled
+}
+"#;
+    let api = Api::new().await;
+    put_in_force(&api, BY_ENROLMENT).await;
+    let run = crate::assignments::start(&api).await;
+    let session = crate::assignments::keeper(&api, "plain").await;
+    let asked = json!({ "session": session, "max": 1, "wait_ms": 100 });
+    for _ in 0..2 {
+        let polled = api.post("/agent/poll", asked.clone()).await.ok();
+        assert_eq!((&polled["assignments"], &polled["offers"]), (&json!([]), &Value::Null), "{polled}");
+    }
+    let events = api.get(&format!("/runs/{run}/events")).await.ok().to_string();
+    assert!(!events.contains("session.offered") && events.contains(r#""worker":"plain""#), "{events}");
+    let decided = api.get(&format!("/runs/{run}/decisions")).await.ok();
+    let denied = decided["decisions"].as_array().unwrap().iter().filter(|decision| decision["verdict"] == "deny");
+    assert_eq!(denied.count(), 1, "it is refused once: {decided}");
+    api.end().await;
+}
+
 /// Neither a start nor a report hands a step to a worker that the rules have not seen: both would be ways around them.
 #[tokio::test(start_paused = true)]
 async fn a_rule_about_the_worker_holds_where_steps_are_handed_on() {
@@ -310,6 +384,7 @@ async fn a_plan_predicts_what_will_be_decided() {
         (&asked["verdict"], &asked["quorum"], &asked["tier"]),
         (&json!("needs_approval"), &json!(2), &json!("high"))
     );
+    assert_eq!((&asked["excluded"], &asked["self_approval"]), (&json!(["starter", "author"]), &Value::Null), "{asked}");
     assert_eq!(policy(&of_file, 2), Value::Null, "nothing is judged that only reads");
     api.post("/workflows", json!({ "source": source })).await.ok();
     let stored = api.post("/workflows/plan", json!({ "workflow": "w", "inputs": {} })).await.ok();

@@ -65,3 +65,50 @@ async fn an_operator_keeps_new_work_from_a_worker_and_ends_that() {
     assert_eq!(poll(&api, &session).await["offers"][0]["run"], json!(run));
     api.end().await;
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_command_is_for_workers_that_are_near_and_have_its_labels() {
+    let api = Api::new().await;
+    let requires = "{ labels: { rack: a }, max_latency_ms: 50 }";
+    let step = format!("{{ id: a, run: [/bin/true], effect: read, requires: {requires} }}");
+    let source = format!("name: near\nprofile: dev-flex\nsteps: [{step}]\n");
+    api.post("/workflows", json!({ "source": source })).await.ok();
+    let run = api.post("/runs", json!({ "workflow": "near" })).await.text("run_id");
+    let register = async |name: &str, rack: &str| {
+        let capabilities = json!(["effects", "command:dev-flex"]);
+        let labels = json!({ "rack": rack });
+        let hello = json!({ "worker": name, "queues": ["default"], "slots": 1, "capabilities": capabilities, "labels": labels });
+        api.post("/agent/register", hello).await.text("session")
+    };
+    let passed_over = async |name: &str| {
+        let why = api.get(&format!("/runs/{run}/why")).await.ok();
+        let causes = why["because"].as_array().unwrap().clone();
+        let told = causes.iter().find(|cause| cause["cause"] == "passed_over").unwrap_or_else(|| panic!("{why}"));
+        let worker = told["workers"].as_array().unwrap().iter().find(|worker| worker["worker"] == name).cloned();
+        let worker = worker.unwrap_or_else(|| panic!("{why}"));
+        (worker["reason"].as_str().unwrap().to_owned(), worker["why"].as_str().unwrap().to_owned())
+    };
+    let elsewhere = register("elsewhere", "b").await;
+    let asked = json!({ "session": elsewhere, "max": 1, "wait_ms": 500, "round_trip_ms": 1 });
+    assert_eq!(api.post("/agent/poll", asked).await.ok()["assignments"], json!([]));
+    let (reason, why) = passed_over("elsewhere").await;
+    assert!(reason == "labels" && why.contains("its label `rack` is `b`"), "{why}");
+
+    let here = register("here", "a").await;
+    let asked = json!({ "session": here, "max": 1, "wait_ms": 500 });
+    assert_eq!(
+        api.post("/agent/poll", asked.clone()).await.ok()["assignments"],
+        json!([]),
+        "nobody knows how near it is"
+    );
+    assert!(passed_over("here").await.1.contains("not known here yet"));
+    let beat = json!({ "session": here, "held": [], "round_trip_ms": 90 });
+    api.post("/agent/heartbeat", beat).await.ok();
+    assert_eq!(api.post("/agent/poll", asked).await.ok()["assignments"], json!([]), "it is too far away");
+    let (reason, why) = passed_over("here").await;
+    assert!(reason == "latency" && why.contains("take 90 ms"), "{why}");
+    let nearer = json!({ "session": here, "max": 1, "wait_ms": 500, "round_trip_ms": 50 });
+    let polled = api.post("/agent/poll", nearer).await.ok();
+    assert_eq!((&polled["assignments"][0]["run"], &polled["assignments"][0]["step"]), (&json!(run), &json!("a")));
+    api.end().await;
+}

@@ -97,7 +97,7 @@ async fn what_is_wrong_with_a_file_is_said_with_its_places() {
 
     let found = api.post("/workflows/validate", json!({ "source": broken })).await.ok();
     assert_eq!((&found["valid"], found["diagnostics"].as_array().unwrap().len()), (&json!(false), 2));
-    let command = "name: c\nprofile: dev-flex\nsteps: [{ id: a, run: [/bin/true], requires: { max_latency_ms: 5 } }]\n";
+    let command = "name: c\nprofile: dev-flex\nsteps: [{ id: a, run: [/bin/true], idempotency: { key: k } }]\n";
     let found = api.post("/workflows/validate", json!({ "source": command })).await.ok();
     assert_eq!(found["valid"], json!(false), "{found}");
     let remark = &found["diagnostics"][0];

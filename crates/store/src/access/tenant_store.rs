@@ -1,10 +1,12 @@
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use interlock_core::ids::{
     ApprovalId, ChangeId, DecisionId, DelegationId, InboundId, JobId, KeyId, OutboundId, OutboxId, RunId, ScheduleId,
     SessionId, TenantId, UserId, WorkerIdentityId,
 };
 use interlock_core::json::Hash;
+use interlock_core::plan::Plan;
 use interlock_core::run::why::Heartbeat;
 use interlock_core::run::{Notes, Run};
 use interlock_core::time::Timestamp;
@@ -69,6 +71,7 @@ tenant_reads! {
     list_runs(filter: &RunFilter, page: Page) -> Vec<RunSummary>;
     run_overview(run: RunId) -> Option<RunSummary>;
     plan_hash_of(run: RunId) -> Option<Hash>;
+    plan(hash: Hash) -> Arc<Plan>;
     run_notes(run: RunId) -> Option<Notes>;
     live_counts(workspace: Option<&str>) -> Vec<LiveCount>;
     run_stats(filter: &RunFilter, spans: StatsSpans) -> RunStats;

@@ -68,13 +68,15 @@ impl Store {
 
 /// Everything but its runs.
 fn job_of(row: &mut Row) -> Result<BulkJob, CorruptRow> {
+    let (person, key) = who(row.opt_text("person")?, row.opt_text("key_name")?);
     Ok(BulkJob {
         id: row.id("job_id")?,
         action: row.name("action")?,
         filter: row.json("filter")?,
         reason: row.text("reason")?,
         rollback: row.flag("rollback")?,
-        person: row.opt_text("person")?,
+        person,
+        key,
         maker: row.opt_text("maker")?,
         runs: Vec::new(),
         total: row.num("total")?,
@@ -84,4 +86,26 @@ fn job_of(row: &mut Row) -> Result<BulkJob, CorruptRow> {
         created_at: row.time("created_at")?,
         finished_at: row.opt_time("finished_at")?,
     })
+}
+
+/// Who has asked for it. Servers of earlier releases wrote a key that no person owns where the person stands, as `key NAME`; no person's
+/// name has a blank in it.
+fn who(person: Option<String>, key: Option<String>) -> (Option<String>, Option<String>) {
+    match person.as_deref().and_then(|person| person.strip_prefix("key ")) {
+        Some(earlier) if key.is_none() => (None, Some(earlier.to_owned())),
+        _ => (person, key),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_in_the_place_of_a_person_is_a_key() {
+        let some = |text: &str| Some(text.to_owned());
+        assert_eq!(who(some("key deploy-bot"), None), (None, some("deploy-bot")));
+        assert_eq!(who(some("zoe@example.com"), None), (some("zoe@example.com"), None));
+        assert_eq!(who(None, some("deploy-bot")), (None, some("deploy-bot")));
+    }
 }

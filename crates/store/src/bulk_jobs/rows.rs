@@ -12,6 +12,8 @@ pub struct BulkJob {
     pub reason: String,
     pub rollback: bool,
     pub person: Option<String>,
+    /// The name of the key that it was asked for with, where that belongs to no person.
+    pub key: Option<String>,
     /// The other person who has had the key in hand that it was asked for with.
     pub maker: Option<String>,
     /// Fixed when the job is made. Empty where a list leaves them out.

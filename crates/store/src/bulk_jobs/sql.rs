@@ -3,7 +3,7 @@ use crate::sql::statements;
 statements! {
     BULK_PUT on bulk_jobs {
         both: "INSERT INTO bulk_jobs (tenant_id, job_id, action, filter, reason, rollback, person, runs, total, created_at,
-               finished_at, maker) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
+               finished_at, maker, key_name) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)
                ON CONFLICT (tenant_id, job_id) DO NOTHING"
     }
 
@@ -31,12 +31,12 @@ statements! {
     }
 
     BULK_ONE on bulk_jobs {
-        both: "SELECT job_id, action, filter, reason, rollback, person, maker, total, next, succeeded, failed, created_at,
+        both: "SELECT job_id, action, filter, reason, rollback, person, key_name, maker, total, next, succeeded, failed, created_at,
                finished_at, runs FROM bulk_jobs WHERE tenant_id = $1 AND job_id = $2"
     }
 
     BULK_LIST on bulk_jobs {
-        both: "SELECT job_id, action, filter, reason, rollback, person, maker, total, next, succeeded, failed, created_at,
+        both: "SELECT job_id, action, filter, reason, rollback, person, key_name, maker, total, next, succeeded, failed, created_at,
                finished_at FROM bulk_jobs WHERE tenant_id = $1 AND job_id < $2 ORDER BY job_id DESC LIMIT $3"
     }
 

@@ -32,7 +32,8 @@ impl Write for PutBulkJob {
             job.total,
             job.created_at,
             job.finished_at,
-            job.maker.as_ref()
+            job.maker.as_ref(),
+            job.key.as_ref()
         ];
         db.execute(&sql::BULK_PUT, values).await?;
         Ok(())

@@ -1,4 +1,5 @@
 use interlock_core::ids::{RunId, TenantId};
+use interlock_core::json::HashHex;
 use interlock_core::run::receipt::Receipt;
 
 use super::{ReceiptRow, sql};
@@ -33,6 +34,7 @@ fn receipt(mut row: Row) -> Result<ReceiptRow, CorruptRow> {
         intent_at: row.time("intent_at")?,
         outcome_at: row.opt_time("outcome_at")?,
         late: row.flag("late")?,
+        bundle: row.opt_hash("bundle")?.map(HashHex),
     };
     Ok(ReceiptRow { run, receipt })
 }

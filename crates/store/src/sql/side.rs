@@ -96,12 +96,12 @@ statements! {
     /// find; or one of an effect that may be repeated. Everything else is told by the run that has the intent.
     RECEIPT_PUT on receipts {
         both: "INSERT INTO receipts (tenant_id, receipt_id, run_id, position, iteration, attempt, effect_key, effect, state,
-               request, response, intent_at, outcome_at, late)
-               VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)
+               request, response, intent_at, outcome_at, late, bundle)
+               VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)
                ON CONFLICT (tenant_id, effect_key) DO UPDATE SET state = excluded.state, attempt = excluded.attempt,
                run_id = excluded.run_id, position = excluded.position, iteration = excluded.iteration,
                effect = excluded.effect, request = excluded.request, response = excluded.response, intent_at = excluded.intent_at, outcome_at = excluded.outcome_at,
-               late = excluded.late
+               late = excluded.late, bundle = excluded.bundle
                WHERE receipts.receipt_id = excluded.receipt_id AND CASE WHEN excluded.state = 'intent'
                THEN receipts.state = 'failed' OR (receipts.state = 'intent' AND receipts.effect <> 'unsafe')
                WHEN excluded.state = 'in_doubt' THEN receipts.run_id = excluded.run_id AND receipts.state = 'intent'

@@ -105,6 +105,7 @@ fn wishes(run: &Run) -> Vec<Command> {
         intent_at: NOW,
         outcome_at: None,
         late: false,
+        bundle: None,
     };
     let action = Action::of_effect(run.spec(position), position, "pay".into(), Json::null(), receipt.effect);
     let grant = Judged::by(&AllowDeclared, action, run).grant(run, Timestamp(0)).unwrap();

@@ -2,7 +2,7 @@
 
 use interlock_core::decide::Command;
 use interlock_core::ids::ReceiptId;
-use interlock_core::json::Json;
+use interlock_core::json::{Hash, HashHex, Json};
 use interlock_core::machine::receipt::{ReceiptEvent, next};
 use interlock_core::run::Run;
 use interlock_core::run::change::SideWrite;
@@ -33,6 +33,7 @@ fn intent(key: &str, effect: EffectClass) -> Receipt {
         intent_at: NOW,
         outcome_at: None,
         late: false,
+        bundle: Some(HashHex(Hash([9; 32]))),
     }
 }
 

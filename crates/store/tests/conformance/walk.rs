@@ -65,6 +65,7 @@ fn steps(dice: &mut Dice) -> Vec<StepSpec> {
                         by: Undo::Handler("undo".into()),
                         with: None,
                         conditions: interlock_core::plan::RollbackCondition::ALL.to_vec(),
+                        verify: None,
                     });
                     step
                 }

@@ -22,7 +22,6 @@ use interlock_core::json::Json;
 use interlock_core::plan::retry::ErrorClass;
 use interlock_core::plan::{BoundCommand, WORKDIR, command_capability, control_capability};
 use interlock_core::state::EffectClass;
-use interlock_core::text::visible::visible;
 use interlock_core::work::CommandTerms;
 use interlock_core::work::fault::{CanaryReport, SANDBOX_NOT_ATTESTED, SANDBOX_NOT_SET_UP, SANDBOX_REFUSED};
 use interlock_core::work::output::OutputStream;
@@ -33,9 +32,11 @@ use interlock_sandbox::{
 };
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use tokio::sync::Mutex;
 use tokio::time::Instant;
 
 use super::credentials::revoked;
+use super::proof::LastProof;
 use super::task::Handler;
 use super::{EXIT_DATAERR, EXIT_TEMPFAIL};
 use crate::attempt::span;
@@ -47,8 +48,6 @@ use crate::workdirs::RunFolder;
 
 /// How much of each stream is kept with the step: its end.
 const CREDENTIAL_NOT_LOCKED: &str = "CREDENTIAL_NOT_LOCKED";
-/// How much of what a canary found is told to the server.
-const EVIDENCE_CHARS_MAX: usize = 500;
 const TAIL_BYTES: usize = 64 << 10;
 /// How much of standard error becomes the message of an error.
 const MESSAGE_CHARS: usize = 2_000;
@@ -71,11 +70,13 @@ pub struct CommandOptions {
 pub struct Commands {
     sandbox: Sandbox,
     options: CommandOptions,
+    last_proof: Mutex<LastProof>,
 }
 
 impl Commands {
     pub fn new(sandbox: Sandbox, options: CommandOptions) -> Self {
-        Self { sandbox, options }
+        let last_proof = Mutex::new(LastProof::new(sandbox.proofs().clone(), Instant::now()));
+        Self { sandbox, options, last_proof }
     }
 
     /// The profiles that this worker runs commands under: those that it is told to, and that its host was proven able to.
@@ -104,13 +105,25 @@ impl Commands {
 
     /// Tries the controls of the sandbox out again: whether those still hold that the worker's profiles need.
     pub(crate) async fn canary(&self) -> CanaryReport {
-        let proofs = self.sandbox.prove_again().await;
-        let missing = self.profiles().find_map(|profile| {
-            let (control, evidence) = proofs.first_missing(profile.spec().required)?;
-            let evidence: String = visible(&evidence).chars().take(EVIDENCE_CHARS_MAX).collect();
-            Some(format!("{profile}: the control `{control}` does not hold any more ({evidence})"))
-        });
+        let mut last = self.last_proof.lock().await;
+        *last = LastProof::new(self.sandbox.prove_again().await, Instant::now());
+        let missing = self.profiles().find_map(|profile| last.missing(profile));
         CanaryReport { passed: missing.is_none(), why: missing }
+    }
+
+    /// Whether the sandbox of the profile can still be set up: as the canaries found a moment ago, or find now. Several that ask at
+    /// the same time have them run once. They go on where nobody waits for them any more: on a slow host, the next one that asks
+    /// has what they found.
+    pub(crate) async fn confines(self: &Arc<Self>, profile: Profile) -> Result<(), String> {
+        let commands = Arc::clone(self);
+        let proving = tokio::spawn(async move {
+            let mut last = commands.last_proof.lock().await;
+            if !last.is_relied_on(profile, Instant::now()) {
+                *last = LastProof::new(commands.sandbox.prove_again().await, Instant::now());
+            }
+            last.missing(profile).map_or(Ok(()), Err)
+        });
+        proving.await.unwrap_or_else(|error| Err(format!("its controls could not be tried out: {error}")))
     }
 
     pub(crate) fn sandbox(&self) -> &Sandbox {

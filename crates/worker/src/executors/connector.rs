@@ -230,9 +230,12 @@ impl ConnectorTask {
         let RollbackInput { input, output, with } = input.decode()?;
         if !with.is_null() {
             let fields = checked(self.connector, with)?;
-            let output = self.call(step, self.connector, (&fields, &Json::of(&fields.to_value())?)).await?;
+            let mut output = self.call(step, self.connector, (&fields, &Json::of(&fields.to_value())?)).await?;
             if self.connector.declaration().reads_before {
-                self.read_back(step, self.connector, &fields).await?;
+                let verified = self.read_back(step, self.connector, &fields).await?;
+                if let Some(output) = output.as_object_mut() {
+                    output.insert("verified".to_owned(), verified.into());
+                }
             }
             return Ok(output);
         }
@@ -250,8 +253,7 @@ impl ConnectorTask {
         let undone = self.call(step, connector, (&fields, &Json::of(&fields.to_value())?)).await?;
         let mut output = json!({ "undone": true, "by": inverse.operation, "output": undone });
         if connector.declaration().reads_before {
-            self.read_back(step, connector, &fields).await?;
-            output["verified"] = true.into();
+            output["verified"] = self.read_back(step, connector, &fields).await?.into();
         } else if self.connector.declaration().probe.is_some() {
             match self.left_behind(step, &done).await? {
                 None => output["verified"] = true.into(),
@@ -264,13 +266,13 @@ impl ConnectorTask {
         Ok(output)
     }
 
-    /// Reads what a rollback has left, as an effect of its own: what it has set must be there.
+    /// Reads what a rollback has left, as an effect of its own: what it has set must be there. Answers whether there was something to read.
     async fn read_back(
         &self,
         Step { ctx, secrets }: Step<'_>,
         connector: &'static dyn Connector,
         fields: &Fields,
-    ) -> Result<(), TaskError> {
+    ) -> Result<bool, TaskError> {
         let operation = Operation { connector, fields, secrets };
         let (name, caller) = (connector.declaration().operation, &self.connectors.caller);
         let key = caller.key(operation).map_err(told)?;
@@ -295,7 +297,7 @@ impl ConnectorTask {
         let request = json!({ "reads_back": name, "for": fields.to_value() });
         let read: Value = ctx.effect(&format!("{key}:after"), EffectClass::Read, &request, reading).await?;
         info!(operation = name, run = %ctx.run(), verified = %read["verified"], "a rollback was read back");
-        Ok(())
+        Ok(read["verified"] == true)
     }
 
     /// Looks whether the target still shows what was undone, as an effect of its own. Answers why it cannot tell.

@@ -7,6 +7,7 @@ mod cost_file;
 mod credentials;
 mod process;
 pub mod program;
+mod proof;
 mod stderr;
 pub(crate) mod task;
 

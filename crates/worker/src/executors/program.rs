@@ -126,7 +126,9 @@ impl ExecTask {
     }
 
     fn failed(&self, status: ExitStatus, stderr_tail: &str) -> EffectFailure {
-        let mut what = format!("{} ended with {status}", self.program.display());
+        // `exit status 3`, `signal 9 (SIGKILL)`: what follows the next colon is the program's own.
+        let how = status.to_string().replacen(": ", " ", 1);
+        let mut what = format!("{} ended with {how}", self.program.display());
         if !stderr_tail.is_empty() {
             what.push_str(": ");
             what.push_str(stderr_tail);

@@ -61,6 +61,8 @@ pub struct State {
     pub hellos: Vec<WorkerHello>,
     pub calls: Vec<&'static str>,
     pub polls: Vec<u32>,
+    /// How long calls took, as polls have told.
+    pub round_trips: Vec<Millis>,
     pub heartbeats: Vec<Heartbeat>,
     pub reports: Vec<Report>,
     pub intents: Vec<EffectIntent>,
@@ -228,7 +230,7 @@ impl Transport for Fake {
         let session = SessionId(Uuid::from_u128(state.sessions));
         state.live.insert(session);
         let renew_every_ms = state.renew_every.unwrap_or(Millis::from_secs(5));
-        Ok(Registered { session, lease_ms: LEASE.into(), renew_every_ms, epoch: 1 })
+        Ok(Registered { session, lease_ms: LEASE.into(), renew_every_ms, epoch: 1, takes: further_fields() })
     }
 
     async fn heartbeat(&self, heartbeat: Heartbeat) -> Result<Renewed, TransportError> {
@@ -246,12 +248,16 @@ impl Transport for Fake {
             notice: None,
             over: Vec::new(),
             prove: false,
-            takes: vec![ROUND_TRIP.to_owned()],
+            takes: further_fields(),
         })
     }
 
     async fn poll(&self, poll: Poll) -> Result<Polled, TransportError> {
-        self.call("poll")?.polls.push(poll.max);
+        {
+            let mut state = self.call("poll")?;
+            state.polls.push(poll.max);
+            state.round_trips.extend(poll.round_trip_ms);
+        }
         let mut changed = self.changed.subscribe();
         let finding = async {
             loop {

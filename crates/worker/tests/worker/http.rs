@@ -57,7 +57,7 @@ fn session() -> SessionId {
 
 async fn poll_answered(status: &str, body: &str) -> Result<Polled, TransportError> {
     let (transport, _serving) = answering(status, body).await;
-    transport.poll(Poll { session: session(), max: 1, wait_ms: Millis(0) }).await
+    transport.poll(Poll { session: session(), max: 1, wait_ms: Millis(0), round_trip_ms: None }).await
 }
 
 #[tokio::test]

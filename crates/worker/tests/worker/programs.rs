@@ -116,7 +116,7 @@ async fn a_program_without_costs_reports_none() {
 async fn the_exit_status_decides() {
     let (retried, code, message) = failure(outcome("echo oops >&2; exit 3", "null").await);
     assert_eq!((retried, code.as_str()), (true, "TASK_EXITED"));
-    assert!(message.contains("exit status: 3") && message.ends_with("oops"), "{message}");
+    assert!(message.contains("ended with exit status 3: ") && message.ends_with("oops"), "{message}");
 
     let (retried, code, message) = failure(outcome("echo busy >&2; exit 75", "null").await);
     assert_eq!((retried, code.as_str()), (true, "TASK_TEMPFAIL"));

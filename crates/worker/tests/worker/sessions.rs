@@ -105,6 +105,7 @@ async fn one_heartbeat_renews_everything_that_is_held() {
     held.sort_unstable();
     assert!(fake.state().heartbeats.iter().all(|heartbeat| heartbeat.held == held && !heartbeat.draining));
     assert!(fake.state().heartbeats[3].round_trip_ms.is_some(), "how long the one before took");
+    assert!(!fake.state().round_trips.is_empty(), "the first poll tells how long the registration took");
 
     gated.gate.add_permits(3);
     fake.until("three reports", |state| state.reports.len() == 3).await;

@@ -11,7 +11,8 @@ use crate::diagnostic::{Code, Report};
 pub fn check(definition: &Definition, report: &mut Report) {
     for step in definition.steps.iter() {
         let undo = step.rollback.as_ref().and_then(|rollback| rollback.run.as_ref());
-        for run in step.run.iter().chain(undo) {
+        let verify = step.rollback.as_ref().and_then(|rollback| rollback.verify.as_ref()?.run.as_ref());
+        for run in step.run.iter().chain(undo).chain(verify) {
             profile(definition, run, report);
             program(run, report);
         }
@@ -68,16 +69,9 @@ pub fn not_kept(step: &Step, report: &mut Report) {
     if step.kind() != Some(StepKind::Command) {
         return;
     }
-    let requires = step.requires.as_ref();
-    let latency = requires.filter(|requires| requires.max_latency_ms.is_some()).map(|requires| requires.span);
     let shared = step.idempotency.as_ref().filter(|rule| rule.dedupe == Some(Dedupe::Tenant) && step.workdir.is_some());
     if let Some(rule) = shared {
         let message = "`dedupe: tenant` does not go with `workdir`: a command that another run has carried out leaves nothing in the directory";
         report.error(Code::MisplacedField, rule.span, message);
-    }
-    if let Some(span) = latency {
-        report
-            .error(Code::NoExecutor, span, "`requires.max_latency_ms` is not kept for commands yet")
-            .help("leave it out; `requires.capabilities` and `requires.network_segment` are kept");
     }
 }

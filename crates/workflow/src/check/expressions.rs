@@ -42,7 +42,8 @@ pub fn check(definition: &Definition, source: &Source, budget: &Budget, report: 
             }
             // What undoes a step sees what it did.
             let undoing = NamesInScope { steps: Some(&ids[..=index]), later: &ids[index + 1..], ..known };
-            for item in rollback.run.iter().flat_map(|run| &run.items) {
+            let verify = rollback.verify.as_ref().and_then(|verify| verify.run.as_ref());
+            for item in rollback.run.iter().chain(verify).flat_map(|run| &run.items) {
                 checker.text(item, &undoing);
             }
         }

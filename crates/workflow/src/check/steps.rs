@@ -171,6 +171,14 @@ fn rollback(rollback: &Rollback, report: &mut Report) {
             report.error(Code::MisplacedField, with.0.span, "a command has arguments, not `with`");
         }
     }
+    if let Some(verify) = &rollback.verify {
+        if verify.task.is_some() == verify.run.is_some() {
+            report.error(Code::StepKind, verify.span, "what verifies a rollback is exactly one of `task` and `run`");
+        }
+        if let Some(run) = &verify.run {
+            argv(run.items.len(), run.span, report);
+        }
+    }
 }
 
 fn retry(step: &Step, report: &mut Report) {

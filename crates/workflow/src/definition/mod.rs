@@ -8,7 +8,7 @@ mod trigger;
 
 pub use approval::{Approval, ApprovalBlock};
 pub use input::{Input, InputType};
-pub use step::{Argv, Backoff, Idempotency, Requires, Retry, Rollback, Step, Wait};
+pub use step::{Argv, Backoff, Idempotency, Requires, Retry, Rollback, Step, Verify, Wait};
 pub use trigger::{GitHub, Schedule, ServiceNow, Signal, Slack, Ticket, TriggerKind, Triggers, Webhook};
 
 use interlock_core::plan::rules::{Dedupe, OnConflict, StepPhase, ValidationMode, Workdir};

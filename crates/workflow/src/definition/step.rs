@@ -57,7 +57,7 @@ record! {
         auto_approve_threshold: Option<At<f64>>,
         /// Names of credentials that it is given, never their values; of commands, connectors and models.
         credentials: Vec<At<Name>>,
-        /// What a worker must offer to be given the step; of commands, connectors and models.
+        /// What a worker must offer to be given the step; of commands.
         requires: Option<Requires>,
         /// How long one attempt may take. Where omitted: a command has what its profile allows, everything else has no limit
         /// but the run's.
@@ -166,8 +166,11 @@ record! {
         capabilities: Vec<At<Name>>,
         /// The network segment that it stands in, as its certificate says.
         network_segment: Option<At<Name>>,
-        /// How far away it may be, in milliseconds.
+        /// How long its calls to the server may take to be answered, in milliseconds, as it measures them. A worker of which that
+        /// is not known yet does not have the step.
         max_latency_ms: Option<u32>,
+        /// Labels that the worker has registered with, with their values.
+        labels: Map<At<Name>>,
     }
 }
 
@@ -185,6 +188,19 @@ record! {
         with: Option<Template>,
         /// When it applies; always where omitted.
         conditions: Vec<RollbackCondition>,
+        /// What looks afterwards whether it has taken effect. Where it fails, the run pauses as `rollback_unverified`.
+        verify: Option<Verify>,
+    }
+}
+
+record! {
+    /// What looks whether a rollback has taken effect, by exactly one of `task` and `run`: it only reads, is given what the rollback is
+    /// given, and succeeds where the step is undone.
+    "`verify`" Verify {
+        /// User code on a worker.
+        task: Option<At<Name>>,
+        /// A sandboxed command.
+        run: Option<Argv>,
     }
 }
 

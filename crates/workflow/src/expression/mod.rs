@@ -354,6 +354,7 @@ mod tests {
             ("1 +\n  * 2", "line 2, column 3: `*` cannot stand here"),
             ("inputs.nope", "column 8: there is no field `nope` in this value"),
             ("input.n", "column 1: there is nothing of the name `input`"),
+            ("inputs.name.first", "column 7 or column 12: a text has no fields"),
             ("inputs.n + inputs.name", "column 10: `+` cannot be applied to a"),
             ("'a + b' + 1 + 'c'", "column 9 or column 13: `+` cannot be applied to"),
             ("1 / 0", "column 3: a number is divided by zero"),

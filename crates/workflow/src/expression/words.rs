@@ -132,6 +132,11 @@ pub(super) fn execution<'e>(error: &'e ExecutionError) -> (String, Option<Culpri
             // Those are our own functions, which say it in our words.
             None => (message.clone(), named(function)),
         },
+        // A field of what is no map.
+        E::NoSuchOverload(call) if call.function() == "_._" => {
+            let what = call.argument_types().first().map_or("this value", |name| type_in_words(name));
+            (format!("{what} has no fields"), Some(Culprit::Operator(".")))
+        }
         E::NoSuchOverload(call) => {
             let culprit = Culprit::called(call.function());
             let types: Vec<&str> = call.argument_types().iter().map(|name| type_in_words(name)).collect();

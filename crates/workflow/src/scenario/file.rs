@@ -35,7 +35,7 @@ record! {
         subject: Option<String>,
         /// Who starts it, and so may not approve it.
         started_by: Option<String>,
-        /// What each step answers, by its id (`rollback:ID` for what undoes it): one answer, or a list with one for
+        /// What each step answers, by its id (`rollback:ID` for what undoes it, `verify:ID` for what verifies that): one answer, or a list with one for
         /// each attempt, whose last one repeats.
         steps: Map<OneOrMany<Stub>>,
         /// Signals that come.
@@ -184,7 +184,10 @@ impl Shape for StepExpect {
 /// Reports names that the workflow does not have, and answers to steps that do not ask.
 pub fn check(workflow: &Checked, scenario: &Scenario, report: &mut Report) {
     let ids: Vec<&str> = workflow.definition.steps.iter().map(|step| &*step.id.value).collect();
-    let rollback = |name: &str| name.strip_prefix("rollback:").is_some_and(|name| ids.contains(&name));
+    let rollback = |name: &str| {
+        let undone = name.strip_prefix("rollback:").or_else(|| name.strip_prefix("verify:"));
+        undone.is_some_and(|name| ids.contains(&name))
+    };
     let mut named: Vec<(&str, Span)> = Vec::new();
     named.extend(scenario.steps.0.iter().map(|(key, _)| (key.name.as_str(), key.span)));
     named.extend(scenario.expect.steps.0.iter().map(|(key, _)| (key.name.as_str(), key.span)));

@@ -4,7 +4,7 @@ use interlock_core::plan::retry::Backoff;
 use interlock_core::plan::rules::{StepPhase, ValidationMode};
 use interlock_core::plan::{OnDenial, OnFailure, Undo, WaitFor, Work};
 use interlock_core::time::Millis;
-use interlock_workflow::diagnostic::{Code, Severity, Style};
+use interlock_workflow::diagnostic::{Severity, Style};
 use interlock_workflow::{Checked, parse};
 
 pub fn checked(text: &str) -> Checked {
@@ -40,14 +40,29 @@ fn a_whole_runbook_is_read() {
     let on = file.definition.on.as_ref().unwrap();
     assert_eq!(on.schedule.0[0].timezone.as_ref().unwrap().value, "Europe/Berlin");
     assert_eq!(&*on.webhook.0[0].source.as_ref().unwrap().value, "servicenow");
-    let refused = file.check_runnable().unwrap_err();
-    assert!(refused.list.len() == 1 && refused.to_string().contains("is not kept for commands yet"), "{refused}");
+    file.check_runnable().unwrap();
     let (remarks, valid) = file.remarks();
-    assert!(!valid && remarks.iter().any(|remark| remark.severity == Severity::Error), "{remarks:?}");
-    let kinds = remarks.iter().filter(|remark| remark.code == Code::NoExecutor).count();
-    assert_eq!(kinds, refused.list.len());
+    assert!(valid && !remarks.iter().any(|remark| remark.severity == Severity::Error), "{remarks:?}");
     let (_, text) = plan.encode();
     assert_eq!(text.decode::<interlock_core::plan::Plan>().unwrap(), plan);
+}
+
+#[test]
+fn a_command_says_what_its_worker_must_offer() {
+    let file = checked(
+        "name: near
+profile: dev-flex
+steps:
+  - id: a
+    run: [/bin/true]
+    requires: { max_latency_ms: 50, labels: { rack: a, disk: ssd } }
+",
+    );
+    file.check_runnable().unwrap();
+    let requires = file.plan(1).steps[0].rules.requires.clone().unwrap();
+    assert_eq!(requires.max_latency, Some(Millis(50)));
+    let labels: Vec<String> = requires.labels.iter().map(|(name, value)| format!("{name}={value}")).collect();
+    assert_eq!(labels, ["disk=ssd", "rack=a"]);
 }
 
 #[test]

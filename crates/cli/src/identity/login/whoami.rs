@@ -19,9 +19,10 @@ pub async fn run(args: WhoamiArgs) -> anyhow::Result<()> {
     me.csrf = None;
     let server = &client.target().server;
     printer.show(&me, |paint| {
-        let who = match &me.person {
-            Some(person) => format!("{}, a person", paint.bold(visible(person))),
-            None => format!("the key {}", paint.bold(visible(&me.client))),
+        let who = match (&me.person, &me.key) {
+            (Some(person), _) => format!("{}, a person", paint.bold(visible(person))),
+            (None, Some(key)) => format!("the key {} ({})", paint.bold(visible(key)), visible(&me.client)),
+            (None, None) => paint.bold(visible(&me.client)),
         };
         let groups = if me.groups.is_empty() { "none".to_owned() } else { me.groups.join(", ") };
         let vote = match &me.person {

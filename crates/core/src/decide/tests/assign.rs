@@ -307,7 +307,7 @@ fn the_bound_of_a_certificate_that_keeps_a_worker_away_is_named() {
     let case = Case::of(under_profile(vec![step]));
     let kept = |capabilities: &[&str], terms: Option<WorkerTerms>| {
         let names = capabilities.iter().map(|name| (*name).to_owned()).collect();
-        Skills::within(Skills::new(None, Some(names)), terms, true).kept_by_bound(&case.run)
+        Skills::within(Skills::new(None, Some(names)), terms, true).kept_by_bound(&case.run, None)
     };
     let able = ["command:dev-flex", "workdir"];
     assert_eq!(kept(&able, Some(bound(&["dev"], &["vpc-a"], &["*"]))), None, "it may have the run");
@@ -326,6 +326,36 @@ fn the_bound_of_a_certificate_that_keeps_a_worker_away_is_named() {
     // What it lacks by itself is no bound.
     assert_eq!(kept(&staging, Some(bound(&["*"], &["vpc-a"], &["*"]))), None);
     assert_eq!(kept(&["workdir"], Some(bound(&["*"], &["vpc-a"], &[]))), None);
+}
+
+#[test]
+fn a_step_is_for_workers_that_are_near_and_have_its_labels() {
+    let mut step = in_workdir("a", Workdir::Run);
+    let labels = [("disk", "ssd"), ("rack", "a")].map(|(name, value)| (name.to_owned(), value.to_owned())).into();
+    step.rules.requires = Some(Requires { labels, max_latency: Some(Millis(50)), ..Requires::default() });
+    let case = Case::of(under_profile(vec![step]));
+    let worker = |labels: &[(&str, &str)]| {
+        let names = ["command:dev-flex", "workdir"].map(str::to_owned).to_vec();
+        let labels = labels.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        Skills::labeled(Skills::new(None, Some(names)), labels)
+    };
+    let fits = worker(&[("disk", "ssd"), ("rack", "a"), ("row", "9")]);
+    assert!(fits.can_take(&case.run, Some(Millis(50))));
+    assert_eq!(fits.kept_by_bound(&case.run, Some(Millis(50))), None);
+    for distance in [Some(Millis(51)), None] {
+        assert!(!fits.can_take(&case.run, distance), "{distance:?}");
+        let (reason, why) = fits.kept_by_bound(&case.run, distance).unwrap();
+        assert!(reason == SkipReason::Latency && why.contains("50 ms at most"), "{why}");
+    }
+    let other = worker(&[("rack", "b")]);
+    assert!(!other.can_take(&case.run, Some(Millis(1))));
+    let (reason, why) = other.kept_by_bound(&case.run, Some(Millis(1))).unwrap();
+    assert_eq!(reason, SkipReason::Labels);
+    assert!(why.contains("`disk=ssd`") && why.contains("its label `rack` is `b`"), "{why}");
+    // What a worker says that it can do is no label, and no measurement.
+    let names = ["command:dev-flex", "workdir", "label:rack=a", "label:disk=ssd", "max_latency_ms:50"];
+    let names = names.map(str::to_owned).to_vec();
+    assert!(!Skills::new(None, Some(names)).can_take(&case.run, None));
 }
 
 #[test]

@@ -471,6 +471,7 @@ impl Case {
             intent_at: self.now,
             outcome_at: None,
             late: false,
+            bundle: None,
         });
         let spec = self.run.spec(position);
         let action = Action::of_effect(spec, position, "pay".into(), receipt.request.clone(), effect);
@@ -517,7 +518,19 @@ impl Case {
         let position = self.run.position;
         let action = Action::of_step(self.run.spec(position), position, self.run.input(position)).expect("it acts");
         let withheld = Judged::by(&judge, action, &self.run).grant(&self.run, self.now).expect_err("it is denied");
-        Command::RefuseWorker { session: session(number), worker: format!("worker-{number}"), withheld }
+        let (session, worker) = (session(number), format!("worker-{number}"));
+        Command::RefuseWorker { session, worker, withheld, over: BTreeSet::new() }
+    }
+
+    /// The worker that runs the step asks to perform an effect, and the rules deny it to this worker.
+    pub fn refuse_effect(&self, number: u128, bundle: u8) -> Command {
+        let decision = Decision::Deny { reasons: vec!["by_worker: it has no certificate".into()] };
+        let judge = Ruled { decision, bundle };
+        let (position, attempt) = (self.run.position, self.run.current().attempt);
+        let spec = self.run.spec(position);
+        let action = Action::of_effect(spec, position, "pay".into(), json("{}"), EffectClass::Keyed);
+        let withheld = Judged::by(&judge, action, &self.run).grant(&self.run, self.now).expect_err("it is denied");
+        Command::RefuseEffect { position, attempt, worker: format!("worker-{number}"), withheld }
     }
 
     /// The receipt that the current step's open intent, or doubt, is about.

@@ -1,5 +1,6 @@
 //! Claiming: only what is ready, due and active; the attempt rises every time.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::case::{Case, Opening, Ruled, pause, session};
@@ -182,6 +183,43 @@ fn a_worker_that_the_rules_deny_a_step_leaves_it_to_others() {
     assert_eq!(case.step(0).session(), Some(session(2)));
 }
 
+/// The same where the rules speak right before an effect: the attempt is over, the budget is not touched, and the worker is not given
+/// the step again.
+#[test]
+fn a_worker_that_the_rules_deny_an_effect_leaves_the_step_to_others() {
+    let mut case = Case::of(tasks(1));
+    case.claim().tells(|case| case.refuse_effect(1, 7));
+    assert_eq!((case.step(0).state(), case.step(0).failures), (StepState::Ready, 0));
+    assert_eq!(case.change.claim, ClaimChange::Release);
+    assert!(case.run.refuses_worker(session(1), Hash([7; 32])) && case.run.is_denied_to_workers());
+    let late = Completion {
+        position: 0,
+        attempt: 1,
+        outcome: Outcome::Completed { output: super::case::json("1") },
+        claim_next: None,
+        cost: None,
+    };
+    assert!(
+        matches!(case.refuse(Command::Complete(late)), Rejection::StaleAttempt { .. }),
+        "its report comes too late"
+    );
+    case.tell(Command::Claim { session: session(2) });
+    assert_eq!((case.step(0).attempt, case.step(0).session()), (2, Some(session(2))));
+    // Where the rules let workers have the step and not its effect, they do not go round without a pause.
+    case.tells(|case| case.refuse_effect(2, 7));
+    let Phase::Ready { eligible_at, .. } = case.step(0).phase else { panic!("it is ready") };
+    assert!(eligible_at > case.now);
+}
+
+/// What has an open effect is not given away.
+#[test]
+fn a_worker_with_an_open_effect_is_not_refused_another() {
+    let mut case = Case::of(tasks(1));
+    case.claim().tells(|case| case.intent(crate::state::EffectClass::Unsafe));
+    let refused = case.refuse_effect(1, 7);
+    assert!(matches!(case.refuse(refused), Rejection::InvalidInput { .. }));
+}
+
 #[test]
 fn a_worker_is_not_refused_what_cannot_be_had() {
     let mut case = Case::of(tasks(1));
@@ -194,20 +232,33 @@ fn a_worker_is_not_refused_what_cannot_be_had() {
     assert!(matches!(case.refuse(refused), Rejection::NotClaimable { .. }));
 }
 
-/// However many workers come, what is noted stays bounded, and they do not go round without a pause.
+/// However many workers come that may not have the step, what is noted stays bounded, and one that may have it is not kept waiting.
 #[test]
-fn so_many_refused_workers_are_noted_and_then_the_step_pauses() {
+fn so_many_refused_workers_are_noted_and_the_step_stays_due() {
     let mut case = Case::of(tasks(1));
     for number in 0..limits::REFUSED_WORKERS_MAX as u128 {
         case.tells(|case| case.refuse_worker(number, 7));
-        assert_eq!(case.row().eligible_at, Some(case.now), "it stays due");
     }
     case.tells(|case| case.refuse_worker(1_000, 7));
+    assert!(
+        case.change.side.iter().any(|side| matches!(side, SideWrite::PutDecision(_))),
+        "it is recorded all the same"
+    );
     assert_eq!(case.run.refused_workers().len(), limits::REFUSED_WORKERS_MAX);
-    assert!(!case.run.refuses_worker(session(0), Hash([7; 32])), "the oldest is forgotten");
-    assert_eq!(case.row().eligible_at, Some(case.now + limits::REFUSED_WORKERS_PAUSE));
-    let early = case.refuse_worker(0, 7);
-    assert!(matches!(case.refuse(early), Rejection::NotClaimable { .. }));
+    assert_eq!(case.row().eligible_at, Some(case.now), "it stays due");
+    // Sessions that are over make room for those that live.
+    let over = BTreeSet::from([session(0), session(5)]);
+    case.tells(|case| match case.refuse_worker(1_001, 7) {
+        Command::RefuseWorker { session, worker, withheld, .. } => {
+            Command::RefuseWorker { session, worker, withheld, over: over.clone() }
+        }
+        other => panic!("{other:?}"),
+    });
+    let refuses = |case: &Case, number| case.run.refuses_worker(session(number), Hash([7; 32]));
+    assert!(refuses(&case, 1_001) && refuses(&case, 1) && !refuses(&case, 0) && !refuses(&case, 5));
+    assert_eq!(case.run.refused_workers().len(), limits::REFUSED_WORKERS_MAX - 1);
+    case.tell(Command::Claim { session: session(2_000) });
+    assert_eq!(case.step(0).session(), Some(session(2_000)));
 }
 
 /// Rules that look at the run may look at the worker, who was not known to them: it is judged when it comes for the step.

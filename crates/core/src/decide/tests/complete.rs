@@ -2,7 +2,7 @@
 
 use super::case::{Case, cancel, error, json, pause};
 use super::plans::{Tuned, plan, task, tasks};
-use crate::decide::{Command, Completion, Outbound, Outcome, is_recorded};
+use crate::decide::{Command, Completion, Outbound, Outcome, ended_by_report, is_recorded};
 use crate::json::Json;
 use crate::limits;
 use crate::plan::retry::{Backoff, ErrorClass, RetryPolicy, StepError};
@@ -230,6 +230,30 @@ fn a_report_that_was_recorded_is_known() {
     let mut canceled = started();
     canceled.tell(cancel(false)).tells(Case::lease_expired);
     assert!(!recorded(&canceled));
+}
+
+/// What the events of each way to end an attempt say about its worker's report.
+#[test]
+fn the_history_tells_whether_an_attempt_was_ended_by_its_report() {
+    let started = || {
+        let mut case = Case::of(plan(vec![task("t").timeout(Millis(5))]));
+        case.claim();
+        case
+    };
+    let told = |case: &Case| case.events().iter().find_map(|event| ended_by_report(event, 0));
+    let mut done = started();
+    assert_eq!(told(&done), Some(false), "the start of an attempt ends the one before");
+    done.complete();
+    assert_eq!(told(&done), Some(true));
+    let mut retried = started();
+    retried.fails(ErrorClass::Unavailable);
+    assert_eq!(told(&retried), Some(true));
+    assert_eq!(retried.events().iter().find_map(|event| ended_by_report(event, 1)), None, "that is another step");
+    for end in [Case::lease_expired, Case::release, Case::step_timeout] {
+        let mut given_up = started();
+        given_up.after(Millis(5)).tells(end);
+        assert_eq!(told(&given_up), Some(false), "{:?}", given_up.change.journal);
+    }
 }
 
 #[test]

@@ -79,6 +79,7 @@ pub fn gate(key: &str, rule: OnDenial) -> StepSpec {
 pub trait Tuned: Sized {
     fn undoable(self) -> Self;
     fn undoable_when(self, conditions: &[RollbackCondition]) -> Self;
+    fn verified(self) -> Self;
     fn effect(self, effect: EffectClass) -> Self;
     fn attempts(self, max: u32) -> Self;
     fn timeout(self, timeout: Millis) -> Self;
@@ -92,8 +93,14 @@ impl Tuned for StepSpec {
     }
 
     fn undoable_when(mut self, conditions: &[RollbackCondition]) -> Self {
+        let rollback = RollbackSpec::by(Undo::Handler("undo".into()));
+        self.rollback = Some(RollbackSpec { conditions: conditions.to_vec(), ..rollback });
+        self
+    }
+
+    fn verified(mut self) -> Self {
         self.rollback =
-            Some(RollbackSpec { by: Undo::Handler("undo".into()), with: None, conditions: conditions.to_vec() });
+            self.rollback.map(|rollback| RollbackSpec { verify: Some(Undo::Handler("look".into())), ..rollback });
         self
     }
 

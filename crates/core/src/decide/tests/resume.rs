@@ -176,3 +176,16 @@ fn a_run_that_nothing_stopped_has_nothing_to_retry() {
     assert!(no.to_string().contains("`restart`"), "{no}");
     assert!(resume(&case.run, Some(0)).is_ok());
 }
+
+#[test]
+fn a_step_whose_rollback_is_unverified_is_kept_only_by_who_says_so() {
+    let mut case = Case::of(plan(vec![task("a").undoable().verified(), task("b").attempts(1)]));
+    case.run_step().claim().dies();
+    case.run_step().claim().dies();
+    case.tell(cancel(false));
+    assert_eq!((case.state(), case.step(0).state()), (RunState::Canceled, StepState::Succeeded));
+    let refused = resume(&case.run, None).unwrap_err();
+    assert!(matches!(&refused, Rejection::ResumeFailed { steps, .. } if *steps == ["a"]), "{refused}");
+    assert_eq!(kept(&case, Some(1)), [0], "it has not taken effect");
+    assert!(kept(&case, Some(0)).is_empty(), "it has");
+}

@@ -352,6 +352,75 @@ fn a_rollback_that_does_not_show_has_a_reason_of_its_own() {
     let error = StepError::new(ErrorClass::Terminal, ROLLBACK_UNVERIFIED, "it is still there");
     case.tell(case.reports(Outcome::Dead { error }));
     assert_eq!((case.state(), case.run.reason), (RunState::Paused, Some(Reason::RollbackUnverified)));
-    assert_eq!(case.run.notes.compensation_log[0].outcome, StepState::Failed);
+    let log = &case.run.notes.compensation_log;
+    assert_eq!((log[0].outcome, log[0].verified), (StepState::Failed, Some(false)));
     assert!(case.run.notes.pause.as_ref().unwrap().reason.contains("does not show"));
+}
+
+#[test]
+fn a_rollback_counts_once_what_verifies_it_has_succeeded() {
+    use StepState::{Failed, Pending, Ready, RolledBack, Succeeded};
+    let mut case = Case::of(plan(vec![task("a").undoable().verified(), task("b").undoable(), task("c").attempts(1)]));
+    case.run_step().run_step().claim().dies();
+    let keys: Vec<_> = case.run.added.iter().map(|spec| (spec.key.as_str(), spec.effect_class())).collect();
+    let (idempotent, read) = (EffectClass::Idempotent, EffectClass::Read);
+    assert_eq!(keys, [("rollback:b", idempotent), ("rollback:a", idempotent), ("verify:a", read)]);
+    case.run_step().run_step();
+    assert_eq!(case.steps(), [Succeeded, RolledBack, Failed, Succeeded, Succeeded, Ready], "it was not looked at yet");
+    assert_eq!(case.state(), RunState::RollingBack);
+    case.run_step();
+    assert_eq!(case.steps(), [RolledBack, RolledBack, Failed, Succeeded, Succeeded, Succeeded]);
+    assert_eq!((case.state(), case.run.reason), (RunState::Failed, Some(Reason::RolledBack)));
+    let log: Vec<_> = case.run.notes.compensation_log.iter().map(|entry| (entry.by_step, entry.verified)).collect();
+    assert_eq!(log, [(3, Some(false)), (4, Some(true))], "nothing has looked at the first");
+    assert!(!case.steps().contains(&Pending));
+}
+
+#[test]
+fn a_rollback_whose_verification_fails_pauses_with_its_own_reason() {
+    let mut case = Case::of(plan(vec![task("a").undoable().verified(), task("b").attempts(1)]));
+    case.run_step().claim().dies();
+    case.run_step().claim().dies();
+    assert_eq!((case.state(), case.run.reason), (RunState::Paused, Some(Reason::RollbackUnverified)));
+    assert_eq!(case.step(0).state(), StepState::Succeeded, "it does not count as undone");
+    let log = &case.run.notes.compensation_log;
+    assert_eq!((log.len(), log[0].by_step, log[0].outcome, log[0].verified), (1, 2, StepState::Failed, Some(false)));
+    assert!(case.run.notes.pause.as_ref().unwrap().reason.contains("what verifies it has failed"));
+    // An operator has looked, and has it verified once more.
+    case.tell(retry());
+    case.run_step();
+    assert_eq!((case.state(), case.step(0).state()), (RunState::Failed, StepState::RolledBack));
+}
+
+#[test]
+fn a_rollback_task_may_say_that_it_has_read_its_target_back() {
+    let mut case = Case::of(plan(vec![task("a").undoable(), task("b").attempts(1)]));
+    case.run_step().claim().dies().claim();
+    case.tell(case.reports(Outcome::Completed { output: json(r#"{"verified":true}"#) }));
+    assert_eq!(case.run.notes.compensation_log[0].verified, Some(true));
+}
+
+/// What was undone must not pass for done in a run that is made from this one.
+#[test]
+fn a_rollback_that_a_cancel_leaves_unverified_counts_all_the_same() {
+    let rolled_back = || {
+        let mut case = Case::of(plan(vec![task("a").undoable().verified(), task("b").attempts(1)]));
+        case.run_step().claim().dies();
+        case
+    };
+    let canceled = |case: &Case| {
+        assert_eq!((case.state(), case.step(0).state()), (RunState::Canceled, StepState::RolledBack));
+        let log = &case.run.notes.compensation_log;
+        assert_eq!((log.len(), log[0].by_step), (1, 2));
+        assert_eq!((log[0].outcome, log[0].verified), (StepState::RolledBack, Some(false)));
+    };
+    let mut before_it_began = rolled_back();
+    before_it_began.run_step().tell(pause());
+    before_it_began.tell(cancel(false));
+    canceled(&before_it_began);
+    let mut while_it_undoes = rolled_back();
+    while_it_undoes.claim().tell(pause());
+    while_it_undoes.tell(cancel(false));
+    while_it_undoes.complete();
+    canceled(&while_it_undoes);
 }

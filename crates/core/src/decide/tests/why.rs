@@ -196,6 +196,7 @@ fn a_doubt_is_for_a_person_and_an_end_is_an_end() {
         intent_at: case.now,
         outcome_at: None,
         late: false,
+        bundle: None,
     };
     let around = Surroundings { left_in_doubt: std::slice::from_ref(&left), ..Surroundings::default() };
     let explanation = why(&case.run, case.now, around);

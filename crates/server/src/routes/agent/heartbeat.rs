@@ -4,7 +4,7 @@ use axum::Json;
 use axum::extract::State;
 use interlock_core::limits::REASON_BYTES_MAX;
 use interlock_engine::EngineError;
-use interlock_protocol::agent::{Heartbeat, ROUND_TRIP, Renewed, limits, path};
+use interlock_protocol::agent::{Heartbeat, Renewed, further_fields, limits, path};
 
 use crate::api_error::ApiError;
 use crate::identity::Caller;
@@ -53,7 +53,7 @@ pub async fn heartbeat(
             let drain = state.workers().is_drained(session);
             let notice = state.workers().notice(session);
             let over = state.workers().over(session, &keeps).await?;
-            let takes = vec![ROUND_TRIP.to_owned()];
+            let takes = further_fields();
             Ok(Json(Renewed { lease_ms, stop, known: true, drain, notice, over, prove, takes }))
         }
         Err(EngineError::SessionGone) => Ok(Json(Renewed {

@@ -27,6 +27,9 @@ pub async fn poll(
 ) -> Result<Json<Polled>, ApiError> {
     let workers = state.workers();
     workers.check_session(caller.session_owner(), poll.session).await?;
+    if let Some(round_trip) = poll.round_trip_ms {
+        workers.measured(poll.session, round_trip);
+    }
     let wait = bounded(Some(poll.wait_ms), limits::POLL_WAIT_MAX);
     // A key that is revoked meanwhile ends the wait.
     let ended = async {

@@ -8,7 +8,7 @@ use interlock_core::plan::command::commanded_profile;
 use interlock_core::rejection::Rejection;
 use interlock_core::work::{WorkerHello, WorkerTerms};
 use interlock_engine::sessions::EnrolledWorker;
-use interlock_protocol::agent::{Registered, limits, path};
+use interlock_protocol::agent::{Registered, further_fields, limits, path};
 use interlock_protocol::body::HelloBody;
 
 use crate::api_error::ApiError;
@@ -50,6 +50,7 @@ pub async fn register(
         lease_ms: registered.lease,
         renew_every_ms: registered.renew_every,
         epoch: registered.epoch,
+        takes: further_fields(),
     }))
 }
 

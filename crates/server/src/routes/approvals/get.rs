@@ -23,5 +23,11 @@ pub async fn get(
     caller: Caller,
     OfApproval { row, .. }: OfApproval,
 ) -> Result<Json<ApprovalView>, ApiError> {
-    view::looked_up_by(&state, &caller, row).await.map(Json)
+    let (run, position) = (row.run, row.position);
+    let mut approval = view::looked_up_by(&state, &caller, row).await?;
+    if approval.step.is_none() {
+        let steps = state.for_tenant(caller.tenant).steps(run).await?;
+        approval.step = steps.into_iter().find(|step| step.position == position).map(|step| step.key);
+    }
+    Ok(Json(approval))
 }

@@ -89,6 +89,7 @@ mod tests {
             tier: None,
             may_decide: None,
             position,
+            step: None,
             state: ApprovalState::Requested,
             purpose: Purpose::Gate,
             digest: format!("digest {number}"),

@@ -7,8 +7,10 @@ use interlock_core::json::Json;
 use interlock_core::plan::tier::Tier;
 use interlock_core::plan::{OnDenial, Work};
 use interlock_core::run::Run;
+use interlock_core::run::approval::is_person;
 use interlock_core::run::card::ActionCard;
 use interlock_core::state::ApprovalState;
+use interlock_engine::commands::vote::ApprovalExclusions;
 use interlock_engine::slack::approval_digest;
 use interlock_protocol::approvals::ApprovalView;
 use interlock_store::ApprovalRow;
@@ -18,7 +20,6 @@ use crate::api_error::ApiError;
 use crate::identity::Caller;
 use crate::request::named_in_path;
 use crate::routes::runs::view::payload;
-use crate::routes::runs::why::allows_self_approval;
 use crate::state::AppState;
 
 /// An approval of the run.
@@ -62,6 +63,8 @@ pub fn digest(tenant: TenantId, row: &ApprovalRow) -> Result<String, ApiError> {
 /// What the run itself knows of an approval that it waits for.
 #[derive(Clone, Default)]
 struct ApprovalContext {
+    /// The key of the step that waits for it.
+    step: Option<String>,
     /// The author of the workflow's version, where they may not decide.
     author: Option<String>,
     started_by: Option<String>,
@@ -84,19 +87,15 @@ pub fn tier(run: &Run, approval: &ApprovalView) -> Option<Tier> {
 
 async fn told_by(state: &AppState, run: &Run, row: &ApprovalRow) -> Result<ApprovalContext, ApiError> {
     let open = (row.state == ApprovalState::Requested).then(|| open_approval(run, row.id)).flatten();
-    let Some(open) = open else { return Ok(ApprovalContext::default()) };
-    let author = if open.excludes_author || open.quorum > 1 {
-        state.runs().version_author(run.tenant, run).await?
-    } else {
-        None
-    };
-    // An author who may not decide is named among those who may not.
-    let self_approval = author.is_none()
-        && !row.excluded.is_empty()
-        && open.allows_self(&run.plan, allows_self_approval(state, run.tenant).await?);
+    let in_run = (row.position as usize) < run.steps.len();
+    let step = in_run.then(|| run.spec(row.position).key.clone());
+    let Some(open) = open else { return Ok(ApprovalContext { step, ..ApprovalContext::default() }) };
+    let ApprovalExclusions { author, self_approval } = state.runs().approval_exclusions(run, open).await?;
     Ok(ApprovalContext {
+        step,
+        // An author who may not decide is named among those who may not.
+        self_approval: self_approval && author.is_none() && row.excluded.iter().any(|name| is_person(name)),
         author,
-        self_approval,
         started_by: Some(run.header.starter()),
         tier: Some(open.tier_in(&run.plan, row.position)),
         on_reject: Some(open.on_reject),
@@ -120,6 +119,7 @@ fn shown(
     }
     let digest = digest(tenant, &row)?;
     let mut excluded = row.excluded;
+    excluded.retain(|name| is_person(name));
     excluded.extend(told.author.filter(|author| !excluded.contains(author)));
     Ok(ApprovalView {
         digest,
@@ -135,6 +135,7 @@ fn shown(
         workflow: row.workflow,
         subject: row.subject,
         position: row.position,
+        step: told.step,
         state: row.state,
         purpose: row.purpose,
         message: row.message,

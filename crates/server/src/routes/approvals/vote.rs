@@ -105,7 +105,11 @@ fn voted(run: &Run, approval: ApprovalView, person: &str, (run_state, run_versio
         step: run.spec(approval.position).key.clone(),
         summary: summary(run, &approval, person),
         // Said of what was decided as well, as it stood before the vote.
-        approval: ApprovalView { tier: view::tier(run, &approval), ..approval },
+        approval: ApprovalView {
+            tier: view::tier(run, &approval),
+            step: Some(run.spec(approval.position).key.clone()),
+            ..approval
+        },
         run_state,
         run_version,
     }

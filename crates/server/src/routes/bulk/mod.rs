@@ -8,6 +8,7 @@ mod start;
 
 use axum::http::StatusCode;
 use interlock_core::ids::JobId;
+use interlock_core::run::change::key_in_words;
 use interlock_protocol::bulk::BulkView;
 use interlock_protocol::runs::RunQuery;
 use interlock_store::BulkJob;
@@ -33,7 +34,7 @@ fn view(job: BulkJob) -> BulkView {
         filter: job.filter.decode().unwrap_or_default(),
         reason: job.reason,
         rollback: job.rollback,
-        person: job.person,
+        person: job.person.or_else(|| job.key.map(|key| key_in_words(&key, None))),
         total: job.total,
         done: job.next,
         succeeded: job.succeeded,

@@ -54,7 +54,7 @@ async fn add(
     });
     let what = note::by(caller, "delegation.created", row.id, &details);
     let now = row.created_at;
-    let made = Made::created(view::delegation(row.clone(), now));
+    let made = Made::created(DelegationView { created_by: caller.shown_name(), ..view::delegation(row.clone(), now) });
     match state.identity().write_answering(caller.tenant, add, what, keep.answer(&made)?).await? {
         Stored::Stored => Ok(made),
         Stored::Duplicate => Err(refused(&row)),

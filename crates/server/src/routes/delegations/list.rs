@@ -49,6 +49,7 @@ pub async fn list(
     let page = DelegationPage { over_by, after: params.after, limit: limit + 1 };
     let mut rows = state.for_tenant(caller.tenant).delegations(page).await?;
     let next_after = cut(&mut rows, limit, |row| row.id);
-    let delegations = rows.into_iter().map(|row| view::delegation(row, now)).collect();
+    let mut delegations: Vec<_> = rows.into_iter().map(|row| view::delegation(row, now)).collect();
+    view::named(&state, &caller, &mut delegations).await?;
     Ok(Json(DelegationList { delegations, next_after }))
 }

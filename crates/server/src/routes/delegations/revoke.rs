@@ -35,5 +35,7 @@ pub async fn revoke(
     if state.identity().write_noted(caller.tenant, revoke, what).await? == Changed::Done {
         (row.revoked_at, row.revoked_by) = (Some(at), Some(by));
     }
-    Ok(Json(view::delegation(row, at)))
+    let mut delegation = view::delegation(row, at);
+    view::named(&state, &caller, std::slice::from_mut(&mut delegation)).await?;
+    Ok(Json(delegation))
 }

@@ -8,6 +8,7 @@ use interlock_store::DelegationRow;
 
 use crate::api_error::ApiError;
 use crate::identity::Caller;
+use crate::identity::key_names::name_keys;
 use crate::request::named_in_path;
 use crate::state::AppState;
 
@@ -25,6 +26,12 @@ pub fn delegation(row: DelegationRow, now: Timestamp) -> DelegationView {
         revoked_at: row.revoked_at,
         revoked_by: row.revoked_by,
     }
+}
+
+/// Delegations for a caller, with the names of the keys that made and revoked them.
+pub async fn named(state: &AppState, caller: &Caller, delegations: &mut [DelegationView]) -> Result<(), ApiError> {
+    let names = delegations.iter_mut().flat_map(|row| std::iter::once(&mut row.created_by).chain(&mut row.revoked_by));
+    name_keys(state, caller, names.collect()).await
 }
 
 /// The delegation that the path names, if it is one of the caller's tenant.

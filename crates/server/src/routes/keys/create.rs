@@ -43,7 +43,7 @@ pub async fn create(
         let new = checked(&state, &caller, body).await?;
         let text = KeyText::random();
         let row = new.row(state.fresh(), state.identity().secret(), &text, None);
-        let made = Made::created(view::created(row.clone(), &text)).showing_once(&["text"]);
+        let made = Made::created(view::created(&caller, row.clone(), &text)).showing_once(&["text"]);
         let what = keys::created(&row, &caller.actor());
         match state.identity().write_answering(caller.tenant, AddKey(row), what, keep.answer(&made)?).await? {
             Stored::Stored => Ok(made),

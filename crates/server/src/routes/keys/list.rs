@@ -41,7 +41,7 @@ pub async fn list(
     let limit = params.limit.unwrap_or(PAGE_DEFAULT).clamp(1, limits::PAGE_MAX);
     let mut rows = seen_by(&state, &caller, params.after, limit + 1).await?;
     let next_after = cut(&mut rows, limit, |row| row.id);
-    Ok(Json(KeyList { keys: rows.into_iter().map(view::key).collect(), next_after }))
+    Ok(Json(KeyList { keys: view::keys(&state, &caller, rows).await?, next_after }))
 }
 
 /// The keys that exist for the caller, page by page until there are enough.

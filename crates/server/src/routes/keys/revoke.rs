@@ -32,5 +32,5 @@ pub async fn revoke(
     let what = note::by(&caller, "key.revoked", row.id, &serde_json::json!({ "name": row.name }));
     state.identity().write_noted(caller.tenant, revoke, what).await?;
     row.revoked_at = row.revoked_at.or(Some(at));
-    Ok(Json(view::key(row)))
+    view::named(&state, &caller, row).await.map(Json)
 }

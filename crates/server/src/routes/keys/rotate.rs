@@ -69,7 +69,7 @@ async fn replace(
     let text = KeyText::random();
     let row = new.row(state.fresh(), state.identity().secret(), &text, Some(old.client));
     let old_until = now + rotate.overlap_ms.unwrap_or_default().min(limits::ROTATE_OVERLAP_MAX);
-    let made = Made::created(view::created(row.clone(), &text)).showing_once(&["text"]);
+    let made = Made::created(view::created(caller, row.clone(), &text)).showing_once(&["text"]);
     let what = note::by(caller, "key.rotated", old.id, &serde_json::json!({ "name": row.name, "new": row.id }));
     let rotation = interlock_store::RotateKey { key: row, old: old.id, old_until };
     match state.identity().write_answering(caller.tenant, rotation, what, keep.answer(&made)?).await? {

@@ -6,6 +6,7 @@ use interlock_protocol::identity::{CreatedKey, KeyView};
 use interlock_store::KeyRow;
 
 use crate::api_error::ApiError;
+use crate::identity::key_names::name_keys;
 use crate::identity::{Caller, key};
 use crate::request::named_in_path;
 use crate::state::AppState;
@@ -29,9 +30,25 @@ pub fn key(row: KeyRow) -> KeyView {
     }
 }
 
-/// A new key with its text.
-pub fn created(row: KeyRow, text: &key::KeyText) -> CreatedKey {
-    CreatedKey { key: key(row), text: text.reveal().to_owned(), shown_once: Vec::new() }
+/// Keys for a caller, with the names of the keys that made them.
+pub async fn keys(state: &AppState, caller: &Caller, rows: Vec<KeyRow>) -> Result<Vec<KeyView>, ApiError> {
+    let mut keys: Vec<KeyView> = rows.into_iter().map(key).collect();
+    name_keys(state, caller, keys.iter_mut().filter_map(|key| key.created_by.as_mut()).collect()).await?;
+    Ok(keys)
+}
+
+/// One key for a caller.
+pub async fn named(state: &AppState, caller: &Caller, row: KeyRow) -> Result<KeyView, ApiError> {
+    let mut key = key(row);
+    name_keys(state, caller, key.created_by.iter_mut().collect()).await?;
+    Ok(key)
+}
+
+/// A new key of the caller's with its text.
+pub fn created(caller: &Caller, row: KeyRow, text: &key::KeyText) -> CreatedKey {
+    let mut key = key(row);
+    key.created_by = caller.in_words(key.created_by);
+    CreatedKey { key, text: text.reveal().to_owned(), shown_once: Vec::new() }
 }
 
 /// The key that the path names, if it is one of the caller's tenant and, where the caller is confined to one, workspace.

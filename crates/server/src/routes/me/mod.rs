@@ -33,6 +33,7 @@ pub async fn describe(state: &AppState, caller: &Caller) -> Result<Me, ApiError>
         tenant_name: tenant.map(|tenant| tenant.name).unwrap_or_default(),
         client: caller.client.to_string(),
         person: caller.person.as_deref().map(str::to_owned),
+        key: caller.key_name().map(str::to_owned),
         roles: caller.roles,
         groups: caller.groups.to_vec(),
         workspace: caller.workspace.as_deref().map(str::to_owned),

@@ -37,5 +37,6 @@ pub async fn change(
         revision: body.revision,
         by: caller.actor(),
     };
-    Ok(Json(view::policy(state.policies().change(caller.tenant, change).await?)))
+    let policy = state.policies().change(caller.tenant, change).await?;
+    view::named(&state, &caller, policy).await.map(Json)
 }

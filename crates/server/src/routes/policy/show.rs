@@ -17,5 +17,6 @@ use crate::state::AppState;
     responses((status = 200, description = "The policy in force.", body = PolicyView)),
 )]
 pub async fn show(State(state): State<AppState>, caller: Caller) -> Result<Json<PolicyView>, ApiError> {
-    Ok(Json(view::policy(state.policies().in_force(caller.tenant).await?)))
+    let policy = state.policies().in_force(caller.tenant).await?;
+    view::named(&state, &caller, policy).await.map(Json)
 }

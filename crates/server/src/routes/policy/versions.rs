@@ -48,7 +48,7 @@ pub async fn list(
     let limit = params.limit.unwrap_or(PAGE_DEFAULT).clamp(1, limits::PAGE_MAX);
     let mut rows = state.for_tenant(caller.tenant).policy_bundles(params.before, limit + 1).await?;
     let next_before = cut(&mut rows, limit, |row| row.version);
-    Ok(Json(PolicyVersionList { versions: rows.into_iter().map(view::version).collect(), next_before }))
+    Ok(Json(PolicyVersionList { versions: view::versions(&state, &caller, rows).await?, next_before }))
 }
 
 /// Give a new version of the policy
@@ -79,7 +79,7 @@ pub async fn add(
     let asked = body.clone();
     let put = async |keep: Keep<'_>| {
         let new = NewPolicy { tenant: caller.tenant, files: body.files, note: body.note, by: caller.actor() };
-        let made = |summary: &PolicyBundleSummary| Made::created(view::version(summary.clone()));
+        let made = |summary: &PolicyBundleSummary| Made::created(view::version_made_by(&caller, summary.clone()));
         let summary = state.policies().put(new, |summary| keep.answer(&made(summary))).await?;
         Ok(made(&summary))
     };

@@ -90,6 +90,7 @@ fn tell_notes(notes: &Notes, view: &mut RunView) {
             position: undone.step,
             by_position: undone.by_step,
             outcome: undone.outcome,
+            verified: undone.verified,
             receipts: undone.receipts.clone(),
             at: undone.at,
         })

@@ -6,6 +6,7 @@ use axum::Json;
 use axum::extract::State;
 use interlock_core::ids::RunId;
 use interlock_core::run::event::Event;
+use interlock_core::run::receipt::Receipt;
 use interlock_protocol::runs::{ReceiptList, limits, path};
 use interlock_store::TenantStore;
 
@@ -31,12 +32,18 @@ pub async fn receipts(
     let store = state.for_tenant(tenant);
     let rows = store.receipts(run).await?;
     let overview = store.run_overview(run).await?.ok_or_else(|| ApiError::unknown_run(run))?;
-    let bundles =
-        if rows.is_empty() { BTreeMap::new() } else { bundles(&store, run, (overview.version, rows.len())).await? };
-    Ok(Json(ReceiptList { receipts: rows.into_iter().map(|row| row.receipt).collect(), bundles }))
+    let receipts: Vec<Receipt> = rows.into_iter().map(|row| row.receipt).collect();
+    let mut bundles = if receipts.iter().all(|receipt| receipt.bundle.is_some()) {
+        BTreeMap::new()
+    } else {
+        bundles(&store, run, (overview.version, receipts.len())).await?
+    };
+    let kept = receipts.iter().filter_map(|receipt| Some((receipt.id.to_string(), receipt.bundle?.0.to_string())));
+    bundles.extend(kept);
+    Ok(Json(ReceiptList { receipts, bundles }))
 }
 
-/// Which bundle allowed each effect, read off the run's events: what policy allows in every run has no decision of its own.
+/// Which bundle allowed each effect, read off the run's events: for receipts of earlier releases, which do not say so themselves.
 async fn bundles(
     store: &TenantStore,
     run: RunId,

@@ -1,7 +1,9 @@
 //! Workers that are connected and are passed over for a run's current step, each with its reason.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
+use interlock_core::ids::SessionId;
 use interlock_core::limits::SKIPPED_WORKERS_MAX;
 use interlock_core::run::Run;
 use interlock_core::run::skipped_worker::{SkipReason, SkippedWorker};
@@ -10,30 +12,51 @@ use interlock_core::state::WorkerState;
 use interlock_core::time::{Millis, Timestamp};
 use interlock_core::work::Skills;
 use interlock_core::work::fault::WorkerFault;
+use interlock_engine::parts::Workers;
 use interlock_store::SessionRow;
 
-/// When it is looked at, and how long a fault keeps commands from a worker.
+/// When it is looked at, how long a fault keeps commands from a worker, and how far away workers are.
 #[derive(Clone, Copy)]
-pub struct LookedAt {
+pub struct LookedAt<'a> {
     pub now: Timestamp,
     pub fault_pause: Millis,
+    pub distances: &'a HashMap<SessionId, Millis>,
+}
+
+impl LookedAt<'_> {
+    /// How long the worker's calls take to be answered, where this server knows. One that has the run as a whole is near enough.
+    fn distance(self, run: &Run, row: &SessionRow) -> Option<Millis> {
+        if run.assigned_session() == Some(row.id) { Some(Millis(0)) } else { self.distances.get(&row.id).copied() }
+    }
+}
+
+/// How long the calls of workers take to be answered, of those that have told this server.
+pub fn distances(workers: &Workers, sessions: &[SessionRow]) -> HashMap<SessionId, Millis> {
+    // The worker inside a server, whichever, needs no way to it.
+    let of = |row: &SessionRow| if row.tenant.is_none() { Some(Millis(0)) } else { workers.round_trip(row.id) };
+    sessions.iter().filter_map(|row| Some((row.id, of(row)?))).collect()
+}
+
+/// Whether the session's worker could take the step which the run stands at.
+pub fn can_take(run: &Run, row: &SessionRow, at: LookedAt<'_>) -> bool {
+    skills_of(row).can_take(run, at.distance(run, row))
 }
 
 /// Those of the step's queue that could have the step by what they have.
-pub fn skipped(run: &Run, sessions: &[&SessionRow], at: LookedAt) -> Vec<SkippedWorker> {
+pub fn skipped(run: &Run, sessions: &[&SessionRow], at: LookedAt<'_>) -> Vec<SkippedWorker> {
     let spec = run.spec(run.position);
     let connected = sessions.iter().filter(|row| !row.is_over(at.now) && row.queues.contains(&spec.queue));
     connected.filter_map(|row| skip(run, row, at)).take(SKIPPED_WORKERS_MAX).collect()
 }
 
 /// What a worker can do, as it registered.
-pub fn skills_of(row: &SessionRow) -> Arc<Skills> {
+fn skills_of(row: &SessionRow) -> Arc<Skills> {
     let skills = Skills::new(row.tasks.clone(), row.capabilities.clone());
-    Skills::within(skills, row.terms.clone(), row.identity.is_some())
+    Skills::labeled(Skills::within(skills, row.terms.clone(), row.identity.is_some()), row.labels.clone())
 }
 
 /// Whether the session's state lets it have the step which the run stands at.
-pub fn is_open_to(run: &Run, row: &SessionRow, at: LookedAt) -> bool {
+pub fn is_open_to(run: &Run, row: &SessionRow, at: LookedAt<'_>) -> bool {
     match row.state_at(at.now) {
         WorkerState::Online => true,
         WorkerState::Errored => pausing(run, row, at).is_none(),
@@ -42,18 +65,18 @@ pub fn is_open_to(run: &Run, row: &SessionRow, at: LookedAt) -> bool {
 }
 
 /// The fault that keeps the step from the worker now: only commands and whole runs are.
-fn pausing<'a>(run: &Run, row: &'a SessionRow, at: LookedAt) -> Option<&'a WorkerFault> {
+fn pausing<'a>(run: &Run, row: &'a SessionRow, at: LookedAt<'_>) -> Option<&'a WorkerFault> {
     let fault = row.fault.as_ref().filter(|_| run.spec(run.position).is_command());
     fault.filter(|fault| fault.pauses_until(at.fault_pause) > at.now)
 }
 
-fn skip(run: &Run, row: &SessionRow, at: LookedAt) -> Option<SkippedWorker> {
+fn skip(run: &Run, row: &SessionRow, at: LookedAt<'_>) -> Option<SkippedWorker> {
     let skills = skills_of(row);
     let told = |reason: SkipReason| SkippedWorker::new(row.id, row.worker.clone(), reason);
-    if let Some((reason, why)) = skills.kept_by_bound(run) {
+    if let Some((reason, why)) = skills.kept_by_bound(run, at.distance(run, row)) {
         return Some(SkippedWorker { why: Some(why), ..told(reason) });
     }
-    if !skills.can_take(run) {
+    if !skills.can_take(run, at.distance(run, row)) {
         return None;
     }
     let is_silent = Heartbeat::At(row.heartbeat_at).silent_since(at.now);

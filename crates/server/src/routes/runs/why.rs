@@ -33,7 +33,8 @@ pub async fn why(State(state): State<AppState>, named: NamedRun) -> Result<Json<
     let only_embedded = !state.tenants().orchestrates_workers(named.tenant).await?;
     let counted: Vec<&SessionRow> = sessions.iter().filter(|row| !only_embedded || row.tenant.is_none()).collect();
     let bundle = bundle(&state, &run).await?;
-    let at = LookedAt { now: state.now(), fault_pause: state.workers().fault_pause() };
+    let distances = skipped::distances(&state.workers(), &sessions);
+    let at = LookedAt { now: state.now(), fault_pause: state.workers().fault_pause(), distances: &distances };
     let workers = Some(workers(&run, &counted, at, bundle));
     let skipped = skipped::skipped(&run, &counted, at);
     let throttle = state.runs().throttle(&run).await?;
@@ -45,6 +46,10 @@ pub async fn why(State(state): State<AppState>, named: NamedRun) -> Result<Json<
     };
     let worker = holding.map(|row| (row.worker.as_str(), row.lease_expires_at));
     let self_approval = allows_self_approval(&state, named.tenant).await?;
+    let author = match &run.current().phase {
+        Phase::WaitingApproval(_) => state.runs().version_author(named.tenant, &run).await?,
+        _ => None,
+    };
     let left_in_doubt = left_in_doubt(&state, &run).await?;
     let decided = decided(&state, &run).await?;
     let around = Surroundings {
@@ -55,6 +60,7 @@ pub async fn why(State(state): State<AppState>, named: NamedRun) -> Result<Json<
         heartbeat,
         worker,
         self_approval,
+        author: author.as_deref(),
         bundle,
         decided: &decided,
         left_in_doubt: &left_in_doubt,
@@ -64,7 +70,7 @@ pub async fn why(State(state): State<AppState>, named: NamedRun) -> Result<Json<
 }
 
 /// Whether the tenant lets people approve what they started.
-pub async fn allows_self_approval(state: &AppState, tenant: TenantId) -> Result<bool, ApiError> {
+async fn allows_self_approval(state: &AppState, tenant: TenantId) -> Result<bool, ApiError> {
     let tenant = state.for_tenant(tenant).tenant().await?;
     Ok(tenant.is_some_and(|tenant| tenant.settings.self_approval))
 }
@@ -114,7 +120,7 @@ async fn bundle(state: &AppState, run: &Run) -> Result<Option<Hash>, ApiError> {
 
 /// How many worker sessions would take the run's current step. One whose heartbeats have stopped would not, and one that the
 /// policy keeps from it may not.
-fn workers(run: &Run, sessions: &[&SessionRow], at: LookedAt, bundle: Option<Hash>) -> u32 {
+fn workers(run: &Run, sessions: &[&SessionRow], at: LookedAt<'_>, bundle: Option<Hash>) -> u32 {
     let spec = run.spec(run.position);
     let takes = |session: &&&SessionRow| {
         skipped::is_open_to(run, session, at)
@@ -122,7 +128,7 @@ fn workers(run: &Run, sessions: &[&SessionRow], at: LookedAt, bundle: Option<Has
             && session.queues.contains(&spec.queue)
             && !(run.seeks_worker() && run.was_refused_by(session.id))
             && !bundle.is_some_and(|bundle| run.refuses_worker(session.id, bundle))
-            && skipped::skills_of(session).can_take(run)
+            && skipped::can_take(run, session, at)
     };
     sessions.iter().filter(takes).count() as u32
 }

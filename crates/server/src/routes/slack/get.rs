@@ -26,5 +26,5 @@ pub async fn get(
     headers: HeaderMap,
 ) -> Result<Json<SlackView>, ApiError> {
     let row = state.slack().connection(caller.tenant).await?.ok_or_else(view::not_connected)?;
-    Ok(Json(view::connection(&state, &headers, row)))
+    view::named(&state, &caller, &headers, row).await.map(Json)
 }

@@ -43,5 +43,5 @@ pub async fn put(
         rung_other: body.rung_other_s.map(span),
     };
     let row = state.slack().connect(caller.tenant, settings, &caller.actor()).await?;
-    Ok(Json(view::connection(&state, &headers, row)))
+    view::named(&state, &caller, &headers, row).await.map(Json)
 }

@@ -5,9 +5,24 @@ use interlock_protocol::slack::{SlackLinkView, SlackView, path};
 use interlock_store::{SlackLinkRow, SlackRow};
 
 use crate::api_error::ApiError;
+use crate::identity::Caller;
+use crate::identity::key_names::name_keys;
 use crate::state::AppState;
 
-pub fn connection(state: &AppState, headers: &HeaderMap, row: SlackRow) -> SlackView {
+/// The connection for a caller, with the names of the keys that made it.
+pub async fn named(
+    state: &AppState,
+    caller: &Caller,
+    headers: &HeaderMap,
+    row: SlackRow,
+) -> Result<SlackView, ApiError> {
+    let mut shown = connection(state, headers, row);
+    let names = shown.created_by.iter_mut().chain(shown.secrets_given_by.iter_mut()).collect();
+    name_keys(state, caller, names).await?;
+    Ok(shown)
+}
+
+fn connection(state: &AppState, headers: &HeaderMap, row: SlackRow) -> SlackView {
     let address = path::INTERACTIONS.replace("{connection}", &row.id.to_string());
     SlackView {
         connection: row.id,

@@ -37,5 +37,31 @@ pub fn problems(view: &StatusView) -> Vec<StatusProblem> {
         let text = format!("events have waited {} s to be told to those who listen", feed.lag_ms / 1_000);
         tell(ProblemKind::FeedBehind, text);
     }
+    if let Some(audit) = view.audit.filter(|audit| audit.lag_ms > limits::AUDIT_LAG_MAX.0) {
+        let text = format!("events have waited {} s to be written to the audit log", audit.lag_ms / 1_000);
+        tell(ProblemKind::AuditBehind, text);
+    }
     found
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn an_audit_log_that_is_far_behind_is_a_problem() {
+        let found = |lag_ms: u64| {
+            let view = json!({
+                "at": 1, "problems": [], "runs": [], "need_a_person": 0, "oldest": [], "queues": [], "workers": [],
+                "approvals": [], "endpoints": [], "audit": { "entries": 5, "lag_ms": lag_ms },
+            });
+            problems(&serde_json::from_value::<StatusView>(view).unwrap())
+        };
+        assert!(found(60_000).is_empty());
+        let behind = found(61_000);
+        assert_eq!(behind[0].kind, ProblemKind::AuditBehind);
+        assert_eq!(behind[0].text, "events have waited 61 s to be written to the audit log");
+    }
 }

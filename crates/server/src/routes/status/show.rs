@@ -4,9 +4,10 @@ use axum::Json;
 use axum::extract::State;
 use interlock_core::run::why::{Surroundings, why};
 use interlock_core::state::{ApprovalState, RunState};
+use interlock_core::time::Timestamp;
 use interlock_core::trigger::EndpointState;
 use interlock_protocol::operations::{
-    BrokenEndpoint, FeedState, NeedyRun, OpenApproval, StateCount, StatusView, limits, path,
+    AuditLogState, BrokenEndpoint, FeedState, NeedyRun, OpenApproval, StateCount, StatusView, limits, path,
 };
 use interlock_protocol::runs::States;
 use interlock_store::{ApprovalFilter, Page, RunFilter, RunSummary, TenantStore};
@@ -48,6 +49,7 @@ pub async fn show(State(state): State<AppState>, caller: Caller) -> Result<Json<
     } else {
         None
     };
+    let audit = if whole_tenant { audit_log(&state, &caller, now).await? } else { None };
     let mut view = StatusView {
         at: now,
         problems: Vec::new(),
@@ -71,9 +73,17 @@ pub async fn show(State(state): State<AppState>, caller: Caller) -> Result<Json<
         endpoints: if whole_tenant { endpoints(&store, feed).await? } else { Vec::new() },
         workers: if whole_tenant { all_workers } else { Vec::new() },
         feed,
+        audit,
     };
     view.problems = problems(&view);
     Ok(Json(view))
+}
+
+/// How far the audit log is behind what has happened.
+async fn audit_log(state: &AppState, caller: &Caller, now: Timestamp) -> Result<Option<AuditLogState>, ApiError> {
+    let Some(progress) = state.audit().progress(caller.tenant).await? else { return Ok(None) };
+    let lag_ms = progress.missing_since.map_or(0, |at| now.since(at).0);
+    Ok(Some(AuditLogState { entries: progress.entries, lag_ms }))
 }
 
 /// The oldest runs that wait for a person.

@@ -53,5 +53,5 @@ pub async fn change(
     if ends_sessions {
         state.identity().end_sessions(&user, &caller.actor()).await?;
     }
-    Ok(Json(view::user(user)))
+    view::named(&state, &caller, user).await.map(Json)
 }

@@ -57,7 +57,9 @@ async fn add(state: &AppState, caller: &Caller, body: CreateUser, keep: Keep<'_>
         access_changed_by: Some(caller.name()),
         ..identity.new_user(caller.tenant, people::person_name(body.name)?)
     };
-    let made = Made::created(view::user(user.clone()));
-    identity.add_user_answering(&user, keep.answer(&made)?).await?;
+    let mut shown = view::user(user.clone());
+    shown.created_by = caller.in_words(shown.created_by);
+    let made = Made::created(shown);
+    identity.add_user_answering(&user, &caller.actor(), keep.answer(&made)?).await?;
     Ok(made)
 }

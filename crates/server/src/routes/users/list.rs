@@ -40,5 +40,5 @@ pub async fn list(
     let limit = params.limit.unwrap_or(PAGE_DEFAULT).clamp(1, limits::PAGE_MAX);
     let mut rows = state.for_tenant(caller.tenant).users(params.after, limit + 1).await?;
     let next_after = cut(&mut rows, limit, |row| row.id);
-    Ok(Json(UserList { users: rows.into_iter().map(view::user).collect(), next_after }))
+    Ok(Json(UserList { users: view::users(&state, &caller, rows).await?, next_after }))
 }

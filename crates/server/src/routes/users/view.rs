@@ -7,6 +7,7 @@ use interlock_store::UserRow;
 
 use crate::api_error::ApiError;
 use crate::identity::Caller;
+use crate::identity::key_names::name_keys;
 use crate::request::named_in_path;
 use crate::state::AppState;
 
@@ -26,6 +27,20 @@ pub fn user(row: UserRow) -> UserView {
         disabled_at: row.disabled_at,
         last_login_at: row.last_login_at,
     }
+}
+
+/// People for a caller, with the names of the keys that made their accounts.
+pub async fn users(state: &AppState, caller: &Caller, rows: Vec<UserRow>) -> Result<Vec<UserView>, ApiError> {
+    let mut users: Vec<UserView> = rows.into_iter().map(user).collect();
+    name_keys(state, caller, users.iter_mut().filter_map(|user| user.created_by.as_mut()).collect()).await?;
+    Ok(users)
+}
+
+/// One person for a caller.
+pub async fn named(state: &AppState, caller: &Caller, row: UserRow) -> Result<UserView, ApiError> {
+    let mut user = user(row);
+    name_keys(state, caller, user.created_by.iter_mut().collect()).await?;
+    Ok(user)
 }
 
 /// The person that the path names, if it is one of the caller's tenant.

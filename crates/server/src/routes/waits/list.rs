@@ -7,7 +7,7 @@ use axum::extract::State;
 use interlock_core::json::NUL;
 use interlock_core::time::Timestamp;
 use interlock_protocol::runs::{WaitList, WaitView, limits, path};
-use interlock_store::{WaitFilter, WaitRow};
+use interlock_store::{ReadError, TenantStore, WaitFilter, WaitRow};
 use serde::Deserialize;
 use utoipa::IntoParams;
 
@@ -57,12 +57,27 @@ pub async fn list(
     let store = state.for_tenant(caller.tenant);
     let mut rows = store.list_waits(&filter, after.as_ref(), limit + 1).await?;
     let next_after = cut(&mut rows, limit, to_cursor);
-    Ok(Json(WaitList { waits: rows.into_iter().map(view).collect(), next_after }))
+    let mut waits = Vec::with_capacity(rows.len());
+    for row in rows {
+        let step = step_key(&store, &row).await?;
+        waits.push(view(row, step));
+    }
+    Ok(Json(WaitList { waits, next_after }))
 }
 
-fn view(row: WaitRow) -> WaitView {
+/// The key of the step that waits. A run that ends meanwhile, or cannot be read, leaves its wait without one.
+async fn step_key(store: &TenantStore, wait: &WaitRow) -> Result<Option<String>, ApiError> {
+    let Some(hash) = store.plan_hash_of(wait.run).await? else { return Ok(None) };
+    match store.plan(hash).await {
+        Ok(plan) => Ok(plan.step(wait.position).map(|step| step.key.clone())),
+        Err(ReadError::Corrupt(_)) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn view(row: WaitRow, step: Option<String>) -> WaitView {
     let WaitRow { run, position, signal_type, key, accept_from, opened_at } = row;
-    WaitView { run_id: run, position, signal: signal_type, key, accept_from, opened_at }
+    WaitView { run_id: run, position, step, signal: signal_type, key, accept_from, opened_at }
 }
 
 /// Where a page ended: opaque to the client, so that it can change.

@@ -45,7 +45,8 @@ pub async fn create(
         let row = row(&state, &caller, body, &token)?;
         let details = json!({ "name": row.name, "terms": row.terms });
         let what = note::by(&caller, "worker_identity.created", row.id, &details);
-        let identity = view::identity(row.clone(), state.now());
+        let mut identity = view::identity(row.clone(), state.now());
+        identity.created_by = caller.in_words(identity.created_by);
         let answer = CreatedWorkerIdentity { identity, token: token.reveal().to_owned(), shown_once: Vec::new() };
         let made = Made::created(answer).showing_once(&["token"]);
         let add = AddWorkerIdentity(row);

@@ -42,6 +42,7 @@ pub async fn list(
     let mut rows = state.for_tenant(caller.tenant).worker_identities(params.after, limit + 1).await?;
     let next_after = cut(&mut rows, limit, |row| row.id);
     let now = state.now();
-    let identities = rows.into_iter().map(|row| view::identity(row, now)).collect();
+    let mut identities: Vec<_> = rows.into_iter().map(|row| view::identity(row, now)).collect();
+    view::named(&state, &caller, &mut identities).await?;
     Ok(Json(WorkerIdentityList { identities, next_after }))
 }

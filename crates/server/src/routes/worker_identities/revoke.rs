@@ -36,5 +36,7 @@ pub async fn revoke(
     if row.revoked_at.is_none() {
         (row.revoked_at, row.revoked_by) = (Some(at), Some(by));
     }
-    Ok(Json(view::identity(row, at)))
+    let mut identity = view::identity(row, at);
+    view::named(&state, &caller, std::slice::from_mut(&mut identity)).await?;
+    Ok(Json(identity))
 }

@@ -8,6 +8,7 @@ use interlock_store::WorkerIdentityRow;
 
 use crate::api_error::ApiError;
 use crate::identity::Caller;
+use crate::identity::key_names::name_keys;
 use crate::request::named_in_path;
 use crate::state::AppState;
 
@@ -33,6 +34,12 @@ pub fn identity(row: WorkerIdentityRow, now: Timestamp) -> WorkerIdentityView {
         revoked_at: row.revoked_at,
         revoked_by: row.revoked_by,
     }
+}
+
+/// Identities for a caller, with the names of the keys that made and revoked them.
+pub async fn named(state: &AppState, caller: &Caller, identities: &mut [WorkerIdentityView]) -> Result<(), ApiError> {
+    let names = identities.iter_mut().flat_map(|one| one.created_by.iter_mut().chain(one.revoked_by.iter_mut()));
+    name_keys(state, caller, names.collect()).await
 }
 
 /// The worker identity that the path names, if it is one of the caller's tenant.

@@ -47,7 +47,7 @@ pub async fn begin(
         row.id,
         &json!({ "worker": row.worker, "reason": reason, "until": asked.until }),
     );
-    let maintenance = WorkerMaintenance { by: Some(caller.name()), reason, since: now, until: asked.until };
+    let maintenance = WorkerMaintenance { by: Some(caller.shown_name()), reason, since: now, until: asked.until };
     let set = SetSessionMaintenance { tenant: caller.tenant, session: row.id, maintenance: Some(maintenance) };
     if !row.is_over(now) {
         state.identity().write_noted(caller.tenant, set, what).await?;

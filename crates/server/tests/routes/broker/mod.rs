@@ -5,16 +5,18 @@ mod flushed;
 mod handshake;
 mod hostile;
 mod messages;
+mod pair;
 #[path = "../../../../broker/tests/harness/redis_server.rs"]
 mod redis_server;
 mod runs;
+mod tls;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use interlock_broker::message::{AnswerEntry, AnswerMessage, CallEntry, CallKind, CallMessage};
-use interlock_broker::{AnswerStream, Connection, SealedAs, Sealer, fresh_name, key_of_text};
+use interlock_broker::{AnswerStream, BrokerAddress, Connection, SealedAs, Sealer, fresh_name, key_of_text};
 use interlock_core::ids::{KeyId, TenantId};
 use interlock_core::json::Json;
 use interlock_core::plan::{Plan, StepSpec};
@@ -44,9 +46,17 @@ struct BrokerServer {
 
 impl BrokerServer {
     async fn by(broker: &str) -> Self {
+        Self::by_address(broker.parse().unwrap()).await
+    }
+
+    async fn by_address(broker: BrokerAddress) -> Self {
         // Calls over a broker that is flushed, killed or hostile take long, renewals of leases among them.
         let (engine, [tenant, _], database) = engine_with_long_leases().await;
-        let options = ServerOptions { broker: Some(broker.parse().unwrap()), ..ServerOptions::new(tenant) };
+        let options = ServerOptions { broker: Some(broker), ..ServerOptions::new(tenant) };
+        Self::of(engine, options, tenant, database).await
+    }
+
+    async fn of(engine: Engine, options: ServerOptions, tenant: TenantId, database: String) -> Self {
         let secret = options.secret.clone();
         let server = listen_on(engine, options, database).await;
         let served = Self { server, tenant, secret };
@@ -130,8 +140,12 @@ impl BrokerServer {
 
     /// One that works.
     async fn works(&self, broker: &str, tasks: Tasks) -> Working {
+        self.works_over(broker.parse().unwrap(), tasks).await
+    }
+
+    async fn works_over(&self, broker: BrokerAddress, tasks: Tasks) -> Working {
         let (_, key) = self.key(Role::Worker).await;
-        let transport = HttpTransport::new(&self.url(), Some(key)).unwrap().with_broker(broker.parse().unwrap());
+        let transport = HttpTransport::new(&self.url(), Some(key)).unwrap().with_broker(broker);
         let (stop, seed) = (CancellationToken::new(), u64::from(self.server.address.port()));
         let options = WorkerOptions { slots: 8, poll_wait: Duration::from_secs(1), seed, ..WorkerOptions::default() };
         let working = tokio::spawn(Worker::new(transport, tasks, options).run(stop.clone()));

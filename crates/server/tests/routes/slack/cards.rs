@@ -4,6 +4,7 @@ use serde_json::json;
 
 use super::stand_in::Fault;
 use super::{APPROVE, REJECT, Slacked};
+use crate::approvals::Person;
 use crate::harness::plan;
 
 #[tokio::test]
@@ -94,9 +95,41 @@ async fn an_action_is_shown_whole() {
         "\"amount\": 7",
         "a\\u{200b}b",
         "Profile: prod-critical",
+        "two_keys: it is destructive",
+        "Tier: high",
+        "Undone by: restore",
+        "If rejected: the run ",
+        "If nobody decides: the run ",
     ] {
         assert!(shown.contains(text), "{text} is not in {shown}");
     }
+    at.end().await;
+}
+
+/// As a press would be answered: the setting of the tenant and the author of the workflow count on the card, too.
+#[tokio::test]
+async fn a_card_says_who_may_not_decide_and_who_may_after_all() {
+    let at = Slacked::new().await;
+    let ada = Person::new(&at.api, "ada", json!(["admin", "operator", "approver"]), json!([])).await;
+    let own = json!({ "plan": crate::approvals::gate(1, json!([])) });
+    ada.post("/runs", own.clone()).await.ok();
+    let shown = at.slack.card_showing("May not decide: ada").await.shown();
+    assert!(!shown.contains("May decide too"), "{shown}");
+
+    let tenant = format!("/api/v1/tenants/{}", at.api.tenant);
+    at.api.send("PATCH", &tenant, json!({ "self_approval": true })).await.ok();
+    let run = ada.post("/runs", own).await.text("run_id");
+    let shown = at.slack.card_showing("May decide too: ada (started or directed it").await.shown();
+    assert!(shown.contains(&run) && !shown.contains("May not decide"), "{shown}");
+
+    // Two people: neither who started it nor who wrote it.
+    let source = "name: w\nsteps:\n  - { id: gate, approval: { quorum: 2 } }\n  - { id: one, task: a }\n";
+    let applied = ada.post("/workflows", json!({ "source": source })).await;
+    assert!(applied.status.is_success(), "{}", applied.body);
+    let run = at.api.post("/runs", json!({ "workflow": "w" })).await.text("run_id");
+    let shown = at.slack.card_showing("Workflow: w (version 1)").await.shown();
+    let barred = shown.split("May not decide: ").nth(1).and_then(|rest| rest.lines().next()).unwrap_or_default();
+    assert!(shown.contains(&run) && barred.contains("ada"), "{shown}");
     at.end().await;
 }
 
