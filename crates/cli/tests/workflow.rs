@@ -50,11 +50,16 @@ fn the_examples_are_valid_and_keep_to_their_scenarios() {
 
 #[test]
 fn what_apply_would_refuse_is_not_valid() {
-    let output = interlock(&["workflow", "validate", "crates/workflow/tests/files/restart-primary-db.yaml"]);
-    assert_eq!(output.status.code(), Some(1));
+    let runbook = ok(&["workflow", "validate", "crates/workflow/tests/files/restart-primary-db.yaml"]);
+    assert!(runbook.contains("is valid, 4 steps"), "{runbook}");
+    let file = std::env::temp_dir().join(format!("interlock-task-{}.yaml", std::process::id()));
+    std::fs::write(&file, "name: w\nsteps:\n  - { id: a, task: t, requires: { capabilities: [gpu] } }\n").unwrap();
+    let output = interlock(&["workflow", "validate", file.to_str().unwrap()]);
     let said = text(&output.stdout);
-    assert!(said.contains("is not kept for commands yet") && said.contains("error["), "{said}");
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.contains("`requires`") && said.contains("error["), "{said}");
     assert!(!said.contains("is valid"), "{said}");
+    std::fs::remove_file(file).unwrap();
 }
 
 #[test]

@@ -165,8 +165,6 @@ pub struct Approve {
 pub struct Voted {
     #[serde(flatten)]
     pub approval: ApprovalView,
-    /// The key of the step that was decided on.
-    pub step: String,
     /// What was decided, in a sentence.
     pub summary: String,
     pub run_state: RunState,

@@ -210,7 +210,7 @@ async fn what_a_key_without_an_owner_has_made_is_told_under_its_name() {
         assert!(listed[list].as_array().unwrap().iter().any(named), "{listed}");
     }
     let revoked = identity["identity"].as_str().unwrap();
-    let revoked = api.send("DELETE", &format!("/worker-identities/{revoked}"), json!({})).await.ok();
+    let revoked = api.send("DELETE", &format!("/api/v1/worker-identities/{revoked}"), json!({})).await.ok();
     assert_eq!(revoked["revoked_by"], "key test", "{revoked}");
     assert_eq!(api.get("/me").await.ok()["key"], "test");
     let mut logged = json!({});

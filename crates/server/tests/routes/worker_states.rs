@@ -70,7 +70,7 @@ async fn an_operator_keeps_new_work_from_a_worker_and_ends_that() {
 async fn a_command_is_for_workers_that_are_near_and_have_its_labels() {
     let api = Api::new().await;
     let requires = "{ labels: { rack: a }, max_latency_ms: 50 }";
-    let step = format!("{{ id: a, run: [/bin/true], effect: read, requires: {requires} }}");
+    let step = format!("{{ id: a, run: [/usr/bin/true], effect: read, requires: {requires} }}");
     let source = format!("name: near\nprofile: dev-flex\nsteps: [{step}]\n");
     api.post("/workflows", json!({ "source": source })).await.ok();
     let run = api.post("/runs", json!({ "workflow": "near" })).await.text("run_id");

@@ -68,15 +68,14 @@ impl Store {
 
 /// Everything but its runs.
 fn job_of(row: &mut Row) -> Result<BulkJob, CorruptRow> {
-    let (person, key) = who(row.opt_text("person")?, row.opt_text("key_name")?);
-    Ok(BulkJob {
+    let mut job = BulkJob {
         id: row.id("job_id")?,
         action: row.name("action")?,
         filter: row.json("filter")?,
         reason: row.text("reason")?,
         rollback: row.flag("rollback")?,
-        person,
-        key,
+        person: row.opt_text("person")?,
+        key: row.opt_text("key_name")?,
         maker: row.opt_text("maker")?,
         runs: Vec::new(),
         total: row.num("total")?,
@@ -85,7 +84,9 @@ fn job_of(row: &mut Row) -> Result<BulkJob, CorruptRow> {
         failed: row.num("failed")?,
         created_at: row.time("created_at")?,
         finished_at: row.opt_time("finished_at")?,
-    })
+    };
+    (job.person, job.key) = who(job.person, job.key);
+    Ok(job)
 }
 
 /// Who has asked for it. Servers of earlier releases wrote a key that no person owns where the person stands, as `key NAME`; no person's

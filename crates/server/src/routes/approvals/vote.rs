@@ -102,7 +102,6 @@ pub async fn cast(
 
 fn voted(run: &Run, approval: ApprovalView, person: &str, (run_state, run_version): (RunState, u64)) -> Voted {
     Voted {
-        step: run.spec(approval.position).key.clone(),
         summary: summary(run, &approval, person),
         // Said of what was decided as well, as it stood before the vote.
         approval: ApprovalView {

@@ -47,7 +47,8 @@ pub async fn approve(
         }
         None => pick(&state, &run, meant).await?,
     };
-    let Voted { approval, step, summary, run_state, .. } = cast(&state, &caller, &run, row, word).await?;
+    let Voted { approval, summary, run_state, .. } = cast(&state, &caller, &run, row, word).await?;
+    let step = run.spec(approval.position).key.clone();
     let tier = approval.tier.unwrap_or_else(|| run.plan.tier(approval.position));
     let status = words::session(run_state, None).to_owned();
     Ok(Json(StepApproved { session_id: run.id, status, step, tier, summary, approval: view::task(approval) }))
