@@ -115,6 +115,12 @@ impl Member {
     pub fn was_starting_at(&self, instant: Instant) -> bool {
         (self.started_at..self.started_at + START_MAX).contains(&instant)
     }
+
+    /// Whether it may have waited for its database from its start on: that ends it after 30 s, which a disk that is busy with
+    /// others can take.
+    pub fn is_young(&self) -> bool {
+        self.was_starting_at(Instant::now() - START_MAX) || self.was_starting_at(Instant::now())
+    }
 }
 
 impl Drop for Member {
