@@ -198,14 +198,8 @@ fn use_up(draft: &mut Draft<'_>, grant: &Grant) {
     draft.notes_mut().agreed.retain(|agreed| (agreed.step, agreed.action) != (step, action));
 }
 
-/// A running step asked to perform an effect, and the decision does not allow it: the attempt is over. It fails, or waits
-/// until people have agreed to this very effect, and then runs again.
-pub(super) fn withhold(
-    draft: &mut Draft<'_>,
-    position: u32,
-    attempt: u32,
-    withheld: Withheld,
-) -> Result<(), Rejection> {
+/// Whether an effect that the attempt has asked for can be kept from it now.
+fn check_withheld(draft: &Draft<'_>, position: u32, attempt: u32) -> Result<(), Rejection> {
     complete::fence(draft, position, attempt)?;
     if draft.control == Control::Canceling {
         return Err(Rejection::Canceling { run: draft.run.id });
@@ -214,6 +208,18 @@ pub(super) fn withhold(
         let what = "an attempt performs its effects one after the other; record the outcome of the open one first";
         return Err(Rejection::InvalidInput { what: what.into() });
     }
+    Ok(())
+}
+
+/// A running step asked to perform an effect, and the decision does not allow it: the attempt is over. It fails, or waits
+/// until people have agreed to this very effect, and then runs again.
+pub(super) fn withhold(
+    draft: &mut Draft<'_>,
+    position: u32,
+    attempt: u32,
+    withheld: Withheld,
+) -> Result<(), Rejection> {
+    check_withheld(draft, position, attempt)?;
     let (action, ruling, agreed) = withheld.into_parts();
     draft.record_decision(&action, &ruling);
     match ruling.decision {
@@ -249,14 +255,7 @@ pub(super) fn refuse_worker(
     worker: String,
     withheld: Withheld,
 ) -> Result<(), Rejection> {
-    complete::fence(draft, position, attempt)?;
-    if draft.control == Control::Canceling {
-        return Err(Rejection::Canceling { run: draft.run.id });
-    }
-    if draft.step(position).open_intent.is_some() {
-        let what = "an attempt performs its effects one after the other; record the outcome of the open one first";
-        return Err(Rejection::InvalidInput { what: what.into() });
-    }
+    check_withheld(draft, position, attempt)?;
     let (action, ruling, _) = withheld.into_parts();
     let (Decision::Deny { reasons }, Some(basis), Some(session)) =
         (&ruling.decision, &ruling.basis, draft.step(position).session())
