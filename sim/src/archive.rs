@@ -88,7 +88,7 @@ impl Archive {
         let break_offs = if sim.swarm.broken_restores { dice.between(0..=2) } else { 0 };
         for number in 0..=break_offs {
             let breaks_off = (number < break_offs).then(|| dice.between(1..=4));
-            if self.try_to_restore(sim, options.clone(), number == 0, breaks_off).await? {
+            if Box::pin(self.try_to_restore(sim, options.clone(), number == 0, breaks_off)).await? {
                 break;
             }
             sim.tally.count("restores broken off");

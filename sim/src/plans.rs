@@ -70,6 +70,7 @@ pub struct WorkflowVariant {
     gated: bool,
     rush: bool,
     eager: bool,
+    verifies: bool,
 }
 
 impl WorkflowVariant {
@@ -78,8 +79,8 @@ impl WorkflowVariant {
             max_concurrency: dice.one_in(3).then(|| dice.between(1..=2) as u32),
             max_runs_per_min: dice.one_in(6).then(|| dice.between(4..=30) as u32),
         };
-        let Swarm { hasty, gated, rush, eager, .. } = *swarm;
-        Self { limits, hears_of_starts: dice.one_in(3), hasty, gated, rush, eager }
+        let Swarm { hasty, gated, rush, eager, verifies, .. } = *swarm;
+        Self { limits, hears_of_starts: dice.one_in(3), hasty, gated, rush, eager, verifies }
     }
 
     fn change(&self, step: &mut StepSpec) {
@@ -95,6 +96,12 @@ impl WorkflowVariant {
             let class = EffectClass::Unsafe;
             *handler = Behaviour { asks: false, effects: 1, class, ..behaviour }.name("work");
             (step.effect, step.timeout) = (Some(class), Some(GIVEN_UP_AFTER));
+        }
+        if let Some(rollback) = &mut step.rollback
+            && let Some(undoing) = Behaviour::parse(rollback.by.handler()).filter(|_| self.verifies)
+        {
+            let looking = Behaviour { class: EffectClass::Read, effects: 0, ..undoing };
+            rollback.verify = Some(Undo::Handler(looking.name("look")));
         }
     }
 

@@ -115,10 +115,10 @@ impl Sim {
         write(&mut self.ledger.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// The queue of a step, or of its rollback.
+    /// The queue of a step, of its rollback, or of what verifies that.
     pub fn queue_of(&self, workflow: &str, step: &str) -> Option<&String> {
         let plan = &self.plans().find(|known| known.plan.workflow == workflow)?.plan;
-        let key = step.strip_prefix("rollback:").unwrap_or(step);
+        let key = step.strip_prefix("rollback:").or(step.strip_prefix("verify:")).unwrap_or(step);
         plan.steps.iter().find(|spec| spec.key == key).map(|spec| &spec.queue)
     }
 

@@ -117,6 +117,8 @@ pub struct Swarm {
     pub gated: bool,
     /// Runs begin with a wait for a signal that their starter sends right afterwards, through another server.
     pub eager: bool,
+    /// Rollbacks are verified by steps of their own.
+    pub verifies: bool,
 }
 
 impl Swarm {
@@ -169,6 +171,7 @@ impl Swarm {
             hasty,
             gated: triggers.one_in(12),
             eager: triggers.one_in(3),
+            verifies: false,
         };
         swarm.at_once |= hasty;
         swarm.eager &= swarm.skews_ms.len() > 1 && !swarm.gated;

@@ -26,6 +26,11 @@ fn folders_do_not_use_each_other_in_circles() {
 }
 
 #[test]
+fn files_of_the_largest_crates_do_not_use_each_other_in_circles() {
+    assert_none(rules::circles::check_files(&TREE));
+}
+
+#[test]
 fn dependencies_are_licensed_and_not_doubled() {
     assert_none(rules::dependencies::check(&TREE, &metadata::graph()));
 }
@@ -48,6 +53,11 @@ fn silenced_lints_have_a_reason() {
 #[test]
 fn nothing_is_marked_unfinished() {
     assert_none(rules::unfinished::check(&TREE));
+}
+
+#[test]
+fn every_test_is_run() {
+    assert_none(rules::unrun::check(&TREE));
 }
 
 #[test]

@@ -137,7 +137,7 @@ function unclaimed(cause: Extract<Cause, { cause: 'unclaimed' }>, now: number): 
   const task = cause.task == null ? '' : ` the task “${cause.task}”`;
   const needs = cause.needs ?? [];
   const can = needs.length > 0 ? `has ${needs.join(' and ')}` : 'can do it';
-  const has = cause.task == null ? can : 'has that task';
+  const has = cause.task == null ? can : needs.length > 0 ? `has that task and ${needs.join(' and ')}` : 'has that task';
   const workers =
     cause.workers == null
       ? `it is on the queue “${cause.queue}”`

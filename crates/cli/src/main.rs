@@ -190,7 +190,7 @@ async fn carry_out(command: Command) -> anyhow::Result<()> {
         Command::Approval(args) => approval::run(args).await,
         Command::Sandbox(args) => worker::sandbox::run(args).await,
         Command::Change(args) => change::run(args).await,
-        Command::Db(command) => db::run(command).await,
+        Command::Db(command) => Box::pin(db::run(command)).await,
         Command::Bench(args) => bench::run(args).await,
         Command::Doctor(args) => doctor::run(args).await,
         Command::Config(args) => config::run(args),

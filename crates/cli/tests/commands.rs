@@ -30,6 +30,9 @@ mod rollout;
 mod sandboxed;
 #[path = "commands/secret.rs"]
 mod secret;
+#[expect(dead_code, reason = "a Vault that other tests ask for more")]
+#[path = "../../credentials/tests/credentials/simulator.rs"]
+mod simulator;
 #[path = "commands/verbs.rs"]
 mod verbs;
 #[path = "commands/worker.rs"]

@@ -103,6 +103,8 @@ fn a_full_disk_loses_nothing_and_heals_by_itself() {
     let doctor = server.inside().args(["doctor", "--server", &server.url]).output().unwrap();
     let doctor = String::from_utf8_lossy(&doctor.stdout).into_owned();
     assert!(doctor.contains("its disk is full") && doctor.contains("free some space"), "{doctor}");
+    let (status, answer) = server.curl("/api/v1/status", None);
+    assert!(status == "200" && answer.contains("store_stopped") && answer.contains("its disk is full"), "{answer}");
     // What can be read is read.
     assert_eq!(server.curl(&format!("/api/v1/runs/{before}"), None).0, "200");
 

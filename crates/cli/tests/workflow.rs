@@ -53,11 +53,11 @@ fn what_apply_would_refuse_is_not_valid() {
     let runbook = ok(&["workflow", "validate", "crates/workflow/tests/files/restart-primary-db.yaml"]);
     assert!(runbook.contains("is valid, 4 steps"), "{runbook}");
     let file = std::env::temp_dir().join(format!("interlock-task-{}.yaml", std::process::id()));
-    std::fs::write(&file, "name: w\nsteps:\n  - { id: a, task: t, requires: { capabilities: [gpu] } }\n").unwrap();
+    std::fs::write(&file, "name: w\nsteps:\n  - { id: a, task: t, workdir: keep }\n").unwrap();
     let output = interlock(&["workflow", "validate", file.to_str().unwrap()]);
     let said = text(&output.stdout);
     assert_eq!(output.status.code(), Some(1), "{said}");
-    assert!(said.contains("`requires`") && said.contains("error["), "{said}");
+    assert!(said.contains("`workdir`") && said.contains("error["), "{said}");
     assert!(!said.contains("is valid"), "{said}");
     std::fs::remove_file(file).unwrap();
 }

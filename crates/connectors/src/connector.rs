@@ -20,6 +20,7 @@ pub struct Declaration {
     /// `slack.post`.
     pub operation: &'static str,
     pub about: &'static str,
+    /// All of them count for what people approve: the digest of an approval is over the bound bytes, which are what is sent.
     pub fields: &'static [Field],
     /// The strictest class that it can have; [`Connector::effect`] knows what it has with some fields.
     pub effect: EffectClass,
@@ -71,7 +72,7 @@ impl CallFacts {
 }
 
 /// One field that would change.
-pub(crate) fn change(field: &str, before: &Value, after: &Value) -> FieldChange {
+pub fn change(field: &str, before: &Value, after: &Value) -> FieldChange {
     let json = |value: &Value| Json::trusted(value.to_string());
     FieldChange { field: field.to_owned(), before: json(before), after: json(after) }
 }
@@ -93,6 +94,11 @@ pub trait Connector: fmt::Debug + Send + Sync {
     /// How safe a repeat is with these fields. What is not known yet counts as the worst that it may become.
     fn effect(&self, _fields: &Fields) -> EffectClass {
         self.declaration().effect
+    }
+
+    /// Whether the class depends on the fields, for the reference page: then [`Connector::effect`] says how.
+    fn effect_varies(&self) -> bool {
+        false
     }
 
     /// The connection that the fields name.

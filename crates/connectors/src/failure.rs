@@ -48,15 +48,17 @@ impl CallFailure {
     ///
     /// | status | may have happened | another try |
     /// |---|---|---|
-    /// | 3xx | no: redirects of calls that change something are not followed | no |
-    /// | 408, 425, 429 | no | yes, after `Retry-After` |
+    /// | 307, 308 | no: they ask for the same call elsewhere, and redirects of calls that change something are not followed | no |
+    /// | other 3xx | not known: many systems answer a change that they made by leading on to its page | no |
+    /// | 425, 429 | no | yes, after `Retry-After` |
+    /// | 408 | not known: a proxy may say it of a system behind it that has the call | yes, after `Retry-After` |
     /// | other 4xx, 501, 505 | no | no |
-    /// | other 5xx | not known | yes |
+    /// | other 5xx | not known | yes, after `Retry-After` |
     pub fn of_answer(answer: &Response, said: &str) -> Self {
         let status = answer.status;
         let sent = match status {
-            501 | 505 => Sent::CertainlyNot,
-            500.. => Sent::Unknown,
+            307 | 308 | 501 | 505 => Sent::CertainlyNot,
+            300..=399 | 408 | 500.. => Sent::Unknown,
             _ => Sent::CertainlyNot,
         };
         let class = match status {
@@ -98,11 +100,15 @@ mod tests {
     #[test]
     fn a_status_says_whether_it_may_have_happened_and_whether_to_try_again() {
         for (status, sent, retried) in [
-            (302, Sent::CertainlyNot, false),
+            (301, Sent::Unknown, false),
+            (302, Sent::Unknown, false),
+            (303, Sent::Unknown, false),
+            (307, Sent::CertainlyNot, false),
+            (308, Sent::CertainlyNot, false),
             (400, Sent::CertainlyNot, false),
             (401, Sent::CertainlyNot, false),
             (404, Sent::CertainlyNot, false),
-            (408, Sent::CertainlyNot, true),
+            (408, Sent::Unknown, true),
             (409, Sent::CertainlyNot, false),
             (425, Sent::CertainlyNot, true),
             (429, Sent::CertainlyNot, true),
@@ -123,6 +129,11 @@ mod tests {
         assert_eq!(failure(429, &[("retry-after", "7")]).after, Some(Duration::from_secs(7)));
         assert_eq!(failure(429, &[("retry-after", "999999")]).after, Some(limits::RETRY_AFTER_MAX));
         assert_eq!(failure(429, &[("retry-after", "soon")]).after, None);
+        let date = ("date", "Wed, 18 Nov 2026 09:00:00 GMT");
+        let later = ("retry-after", "Wed, 18 Nov 2026 09:01:30 GMT");
+        assert_eq!(failure(503, &[date, later]).after, Some(Duration::from_secs(90)), "by the target's own clock");
+        assert_eq!(failure(503, &[later]).after, None, "how late it is there is not known");
+        assert_eq!(failure(503, &[date, ("retry-after", "Wed, 18 Nov 2026 08:00:00 GMT")]).after, None, "it is over");
         assert_eq!(failure(400, &[("retry-after", "7")]).after, None);
         assert!(failure(400, &[]).message.ends_with("no\\u{202e}"));
     }

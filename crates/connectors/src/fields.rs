@@ -72,13 +72,6 @@ impl Fields {
         fields_hash(&canonical(&chosen).expect("checked fields have a canonical form"))
     }
 
-    /// What people approve: everything that counts.
-    pub fn signed(&self, declaration: &Declaration) -> Value {
-        let counts = |name: &str| declaration.fields.iter().all(|field| field.name != name || field.signed);
-        let signed = self.0.iter().filter(|(name, _)| counts(name));
-        Value::Object(signed.map(|(name, value)| (name.clone(), value.clone())).collect())
-    }
-
     pub fn to_value(&self) -> Value {
         Value::Object(self.0.clone())
     }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use crate::connector::{Declaration, Reversal};
+use crate::connector::{Connector, Declaration, Reversal};
 use crate::registry::all;
 use crate::schema::{Field, Kind, Need};
 
@@ -10,20 +10,21 @@ use crate::schema::{Field, Kind, Need};
 pub fn page() -> String {
     let mut page = String::from(
         "# Connectors\n\nMade from the declarations in `crates/connectors`; a test keeps it current. \
-         [The guide](../guide/connectors.md) shows how to use them and how to add one.\n",
+         [The guide](../guide/connectors.md) shows how to use them and how to add one. \
+         Every field counts for an approval: people approve the digest of all of them, as they are sent.\n",
     );
     for connector in all() {
-        operation(&mut page, connector.declaration());
+        operation(&mut page, *connector);
     }
     page
 }
 
-fn operation(page: &mut String, declared: &Declaration) {
-    let Declaration { operation, about, fields, effect, key, reversal, reads_before, probe } = declared;
+fn operation(page: &mut String, connector: &dyn Connector) {
+    let Declaration { operation, about, fields, effect, key, reversal, reads_before, probe } = connector.declaration();
     let _ = write!(page, "\n## `{operation}`\n\n{about}\n\n| field | what it holds | |\n|---|---|---|\n");
     rows(page, "", fields);
     let _ = write!(page, "\n- Effect class: `{effect}`");
-    page.push_str(if *operation == "http.request" || *operation == "servicenow.incident.update" {
+    page.push_str(if connector.effect_varies() {
         " at worst; safer with some fields, as the guide says.\n"
     } else {
         ".\n"

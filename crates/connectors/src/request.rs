@@ -140,11 +140,27 @@ impl Response {
         places.iter().find_map(|place| body.pointer(place).and_then(text)).unwrap_or_default()
     }
 
-    /// How long the target wants to be left alone, if it says so in seconds.
+    /// How long the target wants to be left alone: it says so in seconds, or names an instant.
     pub fn retry_after(&self) -> Option<Duration> {
-        let seconds: u64 = self.header("retry-after")?.trim().parse().ok()?;
-        Some(Duration::from_secs(seconds).min(limits::RETRY_AFTER_MAX))
+        let said = self.header("retry-after")?.trim();
+        match said.parse::<u64>() {
+            Ok(seconds) => Some(Duration::from_secs(seconds).min(limits::RETRY_AFTER_MAX)),
+            Err(_) => self.until(http_date(said)?),
+        }
     }
+
+    /// How long it is until an instant that the target names, by the target's own clock: ours may go wrong, and an answer
+    /// says when it was made. Nothing where it does not, or where the instant is over.
+    pub fn until(&self, instant: jiff::Timestamp) -> Option<Duration> {
+        let made_at = http_date(self.header("date")?.trim())?;
+        let seconds = u64::try_from(instant.as_second().saturating_sub(made_at.as_second())).ok()?;
+        Some(Duration::from_secs(seconds).min(limits::RETRY_AFTER_MAX)).filter(|wait| !wait.is_zero())
+    }
+}
+
+/// `Sun, 06 Nov 1994 08:49:37 GMT`, as HTTP writes an instant.
+fn http_date(text: &str) -> Option<jiff::Timestamp> {
+    jiff::fmt::rfc2822::DateTimeParser::new().parse_timestamp(text).ok()
 }
 
 /// The answers that a connector expects are as many as it has sent requests.

@@ -18,8 +18,6 @@ pub struct Field {
     pub kind: Kind,
     pub need: Need,
     pub about: &'static str,
-    /// Whether it counts for what people approve. What only says how to wait does not.
-    pub signed: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -76,11 +74,7 @@ pub enum Kind {
 
 impl Field {
     pub const fn new(name: &'static str, kind: Kind, need: Need, about: &'static str) -> Self {
-        Self { name, kind, need, about, signed: true }
-    }
-
-    pub const fn unsigned(self) -> Self {
-        Self { signed: false, ..self }
+        Self { name, kind, need, about }
     }
 }
 

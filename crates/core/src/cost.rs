@@ -5,7 +5,8 @@ use utoipa::ToSchema;
 
 /// The largest cost that is believed: a billion of whatever `limits.spend` is given in.
 pub const COST_MICROS_MAX: u64 = 1_000_000_000_000_000;
-const TOKENS_MAX: u64 = 1_000_000_000_000;
+/// The most tokens that are believed.
+pub const TOKENS_MAX: u64 = 1_000_000_000_000;
 pub const NAME_BYTES_MAX: usize = 128;
 /// How long the name of a unit may be.
 pub const UNIT_BYTES_MAX: usize = 32;

@@ -48,7 +48,7 @@ pub enum Rejection {
     #[error("step `{step}` of run {run} is not permitted: {}", if reasons.is_empty() { "the decision gives no reason".to_owned() } else { reasons.join("; ") })]
     Denied { run: RunId, step: String, reasons: Vec<String> },
     #[error(
-        "nobody could decide on step `{step}` of run {run}: {why}. Nothing was done; try again once the policy answers"
+        "the policy could not decide on step `{step}` of run {run}: {why}. Nothing was done; try again once the policy answers"
     )]
     Undecided { run: RunId, step: String, why: String },
     #[error("run {run} is {control}; nothing is claimed from it")]

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::join_all;
+use interlock_core::ids::TenantId;
 use interlock_core::time::{Millis, Timestamp};
 use tokio::sync::Mutex;
 use tokio::time::{Instant, sleep_until};
@@ -50,6 +51,11 @@ struct HeldEntry {
 impl StepCredentials {
     pub(crate) fn new(credentials: Credentials, scope: StepScope) -> Self {
         Self { credentials, scope, held: Mutex::default(), used: UsedCredentials::default() }
+    }
+
+    /// Whose step it is.
+    pub fn tenant(&self) -> TenantId {
+        self.scope.tenant
     }
 
     /// What the step has used, also once it has ended or was dropped.

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError, RwLock};
 
+use interlock_core::ids::TenantId;
 use interlock_core::plan::{StepSpec, Work};
 use interlock_core::run::change::{ChangeSet, SideWrite};
 use interlock_core::run::{Run, Step};
@@ -18,9 +19,12 @@ const BUCKETS: usize = DURATION_BOUNDS_MS.len() + 1;
 
 #[derive(Default)]
 pub struct Counters {
-    /// From (the last row: from nothing) and to.
-    transitions: [[AtomicU64; STATES]; STATES + 1],
-    durations: [Durations; STATES],
+    /// Whether runs are told apart by tenant; if not, the tenant's label is empty.
+    by_tenant: bool,
+    /// By tenant: from (the last row: from nothing) and to.
+    transitions: Labelled<1, [[AtomicU64; STATES]; STATES + 1]>,
+    /// By workflow and tenant: for each state in which a run may end.
+    durations: Labelled<2, [Durations; STATES]>,
     /// Batches of output that came for an attempt that was over.
     output_refused: AtomicU64,
     /// Results that were reported for attempts that were over, and the last of these attempts.
@@ -50,7 +54,8 @@ const LATE_ATTEMPTS_MAX: usize = 1_000;
 
 /// How many sets of labels are told apart.
 const LABELLED_MAX: usize = 200;
-const OTHER: &str = "other";
+/// The label of those that are counted together.
+pub const OTHER: &str = "other";
 
 impl<const N: usize, V> Default for Labelled<N, V> {
     fn default() -> Self {
@@ -64,7 +69,12 @@ impl<const N: usize, V: Default> Labelled<N, V> {
             let row = rows.iter().find(|(known, _)| known.iter().zip(labels).all(|(known, label)| known == label));
             row.map(|(_, value)| add(value)).is_some()
         };
-        if known(&self.0.read().unwrap_or_else(PoisonError::into_inner), labels) {
+        let is_counted = {
+            let rows = self.0.read().unwrap_or_else(PoisonError::into_inner);
+            // With the last set of labels, or behind it, stands the row of all others.
+            known(&rows, labels) || (rows.len() >= LABELLED_MAX && known(&rows, [OTHER; N]))
+        };
+        if is_counted {
             return;
         }
         let mut rows = self.0.write().unwrap_or_else(PoisonError::into_inner);
@@ -123,18 +133,58 @@ pub struct Histogram {
     pub sum_ms: u64,
 }
 
+/// How often runs went from one state (none before the first) to another.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TransitionCount {
+    /// Empty where tenants are not told apart.
+    pub tenant: String,
+    pub from: Option<RunState>,
+    pub to: RunState,
+    pub count: u64,
+}
+
 impl Counters {
-    pub(crate) fn record(&self, from: Option<RunState>, to: RunState, change: &ChangeSet) {
-        if from != Some(to) {
-            self.transitions[from.map_or(STATES, index)][index(to)].fetch_add(1, Ordering::Relaxed);
+    /// Counters that tell runs apart by tenant, or do not.
+    pub(crate) fn new(by_tenant: bool) -> Self {
+        Self { by_tenant, ..Self::default() }
+    }
+
+    /// Whether runs are told apart by tenant.
+    pub const fn by_tenant(&self) -> bool {
+        self.by_tenant
+    }
+
+    fn tenant(&self, tenant: TenantId) -> String {
+        if self.by_tenant { tenant.to_string() } else { String::new() }
+    }
+
+    /// The labels of a workflow's runs. One that is called like those that are counted together is one of them where no tenant tells it
+    /// apart.
+    fn kind<'a>(&self, workflow: &'a str, tenant: &'a str) -> [&'a str; 2] {
+        let is_other = workflow == OTHER && !self.by_tenant;
+        [workflow, if is_other { OTHER } else { tenant }]
+    }
+
+    /// A change that was committed; `run` is as it is now.
+    pub(crate) fn record(&self, run: &Run, from: Option<RunState>, change: &ChangeSet) {
+        let tenant = self.tenant(run.tenant);
+        if from != Some(run.state) {
+            let (from, to) = (from.map_or(STATES, index), index(run.state));
+            self.transitions.note([tenant.as_str()], |counts| {
+                counts[from][to].fetch_add(1, Ordering::Relaxed);
+            });
         }
         for write in &change.side {
             if let SideWrite::PutAssignment(record) = write {
                 self.assignment(&record.worker, record.state);
             }
         }
+        let kind = self.kind(&run.plan.workflow, &tenant);
         if let Some(end) = &change.end {
-            self.durations[index(end.state)].observe(end.duration_ms);
+            self.durations.note(kind, |ended| ended[index(end.state)].observe(end.duration_ms));
+        } else if from.is_none() {
+            // From its first run on, so that the first end counts as a change.
+            self.durations.note(kind, |_| {});
         }
     }
 
@@ -278,23 +328,37 @@ impl Counters {
     }
 
     /// Every transition that has happened, with how often.
-    pub fn transitions(&self) -> Vec<(Option<RunState>, RunState, u64)> {
+    pub fn transitions(&self) -> Vec<TransitionCount> {
         let mut seen = Vec::new();
-        for (row, counts) in self.transitions.iter().enumerate() {
-            for (to, count) in RunState::ALL.iter().zip(counts) {
-                let count = count.load(Ordering::Relaxed);
-                if count > 0 {
-                    seen.push((RunState::ALL.get(row).copied(), *to, count));
+        let read = |rows: &[[AtomicU64; STATES]; STATES + 1]| {
+            rows.each_ref().map(|counts| counts.each_ref().map(|count| count.load(Ordering::Relaxed)))
+        };
+        for ([tenant], rows) in self.transitions.all(read) {
+            for (row, counts) in rows.iter().enumerate() {
+                for (to, count) in RunState::ALL.iter().zip(counts).filter(|(_, count)| **count > 0) {
+                    let (from, tenant) = (RunState::ALL.get(row).copied(), tenant.clone());
+                    seen.push(TransitionCount { tenant, from, to: *to, count: *count });
                 }
             }
         }
         seen
     }
 
-    /// How long runs took, by the state in which they ended.
-    pub fn durations(&self) -> Vec<(RunState, Histogram)> {
-        let ended = RunState::ALL.iter().zip(&self.durations).filter(|(state, _)| state.is_terminal());
-        ended.map(|(state, durations)| (*state, durations.histogram())).collect()
+    /// How long runs took, by workflow, the state in which they ended, and tenant (empty where tenants are not told apart).
+    pub fn durations(&self) -> Vec<([String; 3], Histogram)> {
+        let mut ended = Vec::new();
+        let read = |states: &[Durations; STATES]| states.each_ref().map(Durations::histogram);
+        for ([workflow, tenant], histograms) in self.durations.all(read) {
+            // The row of all other workflows has no tenant either where these are not told apart.
+            let tenant = if self.by_tenant { tenant } else { String::new() };
+            let terminal = RunState::ALL.iter().zip(histograms).filter(|(state, _)| state.is_terminal());
+            ended.extend(
+                terminal.map(|(state, histogram)| {
+                    ([workflow.clone(), state.as_str().to_owned(), tenant.clone()], histogram)
+                }),
+            );
+        }
+        ended
     }
 }
 
@@ -330,4 +394,44 @@ fn is_refused_command(spec: &StepSpec, step: &Step) -> bool {
 
 fn index(state: RunState) -> usize {
     RunState::ALL.iter().position(|other| *other == state).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Alerts go by the state, so that it stays right where names are counted together.
+    #[test]
+    fn workflows_beyond_those_that_are_told_apart_keep_the_state_of_their_end() {
+        for by_tenant in [false, true] {
+            let counters = Counters::new(by_tenant);
+            let tenant = counters.tenant(TenantId::from_bytes([1; 16]));
+            let failed = index(RunState::Failed);
+            for number in 0..LABELLED_MAX + 5 {
+                counters.durations.note([&format!("flow-{number}"), &tenant], |ended| ended[failed].observe(7));
+            }
+            let durations = counters.durations();
+            let other = [OTHER, "failed", if by_tenant { OTHER } else { "" }];
+            let (_, histogram) = durations.iter().find(|(labels, _)| *labels == other).expect("those beyond");
+            assert_eq!((histogram.counts.iter().sum::<u64>(), histogram.sum_ms), (5, 35));
+            let terminal = RunState::ALL.iter().filter(|state| state.is_terminal()).count();
+            assert_eq!(durations.len(), (LABELLED_MAX + 1) * terminal);
+        }
+    }
+
+    /// A series that is there twice spoils the whole scrape.
+    #[test]
+    fn a_workflow_that_is_called_like_the_others_is_one_of_them() {
+        let counters = Counters::new(false);
+        let failed = index(RunState::Failed);
+        let names = (0..LABELLED_MAX + 5).map(|number| format!("flow-{number}"));
+        for name in std::iter::once(OTHER.to_owned()).chain(names) {
+            counters.durations.note(counters.kind(&name, ""), |ended| ended[failed].observe(7));
+        }
+        let mut labels: Vec<_> = counters.durations().into_iter().map(|(labels, _)| labels).collect();
+        let all = labels.len();
+        labels.sort();
+        labels.dedup();
+        assert_eq!(labels.len(), all);
+    }
 }

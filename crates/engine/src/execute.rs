@@ -17,7 +17,6 @@ use crate::cells::Cell;
 use crate::dispatch::ready::{Candidate, GroupKey};
 use crate::dispatch::workflow_limits::LimitedWorkflow;
 use crate::error::EngineError;
-use crate::targets::known_at;
 
 /// How often a command decides again after another writer came first.
 pub(crate) const CONFLICTS_MAX: u32 = 32;
@@ -95,7 +94,7 @@ impl Engine {
                     let (before, held) = (run.state, run.current().session());
                     self.0.counters.steps(&run, &change);
                     run.apply(&change);
-                    self.0.counters.record(Some(before), run.state, &change);
+                    self.0.counters.record(&run, Some(before), &change);
                     self.committed(&run, &change);
                     self.log_change(Some(before), held, &run, &change);
                     cell.run = Some(run);
@@ -184,7 +183,7 @@ impl Engine {
                 _ => {}
             }
         }
-        if let Some(at) = known_at(run).filter(|_| self.reaches_targets()) {
+        if let Some(at) = run.doubt_settles_at().filter(|_| self.reaches_targets()) {
             self.0.targets.doubts.note(run.tenant, run.id, at);
         }
         if let Some(traces) = &self.0.traces {

@@ -14,6 +14,7 @@ pub mod commands;
 pub mod counters;
 pub mod deliver;
 pub mod dispatch;
+mod encoded_plan;
 pub mod error;
 pub mod evaluator;
 mod execute;
@@ -55,8 +56,9 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 pub use commands::apply::{Applied, ApplyError, ApplyWorkflow, Expected};
-pub use commands::start::{EncodedPlan, IdempotencyKey, StartRun, Started};
+pub use commands::start::{IdempotencyKey, StartRun, Started};
 pub use commands::start_workflow::StartWorkflow;
+pub use encoded_plan::EncodedPlan;
 pub use error::EngineError;
 pub use options::EngineOptions;
 pub use policy::JudgedBy;
@@ -142,7 +144,7 @@ impl Engine {
             wake_evidence: tokio::sync::Notify::new(),
             relay: tokio::sync::Notify::new(),
             bulk: tokio::sync::Notify::new(),
-            counters: counters::Counters::default(),
+            counters: counters::Counters::new(options.metrics_by_tenant),
             publish: tokio::sync::Notify::new(),
             output_room: tokio::sync::Semaphore::new(commands::output::OUTPUT_IN_FLIGHT_KIB),
             schedules: loops::schedules::Bell::default(),

@@ -19,6 +19,9 @@ use crate::slack::NoticeOptions;
 use crate::traces::TraceOptions;
 use crate::vault::Vault;
 
+/// How long the sealer waits for more, once something was committed.
+pub const SEAL_EVERY: Millis = Millis(200);
+
 #[derive(Clone)]
 pub struct EngineOptions {
     pub clock: Clock,
@@ -67,6 +70,8 @@ pub struct EngineOptions {
     pub output_kept_bytes: u64,
     /// Where traces of runs go; nowhere without it.
     pub traces: Option<TraceOptions>,
+    /// Whether the numbers about runs carry the tenant's id.
+    pub metrics_by_tenant: bool,
     /// Start the loops. A tool that only gives commands does without.
     pub loops: bool,
     /// The largest difference between this machine's clock and the database's at start.
@@ -86,7 +91,7 @@ impl EngineOptions {
             fault_pause: limits::WORKER_FAULT_PAUSE,
             reap_every: Millis(1_000),
             scan_every: Millis(1_000),
-            seal_every: Millis(200),
+            seal_every: SEAL_EVERY,
             sweep_every: Millis::from_mins(1),
             retention: None,
             cells_max: 16_384,
@@ -103,6 +108,7 @@ impl EngineOptions {
             payloads: None,
             output_kept_bytes: limits::OUTPUT_KEPT_BYTES,
             traces: None,
+            metrics_by_tenant: false,
             loops: true,
             clock_skew_max: Millis::from_mins(5),
         }

@@ -16,7 +16,7 @@ use interlock_core::ids::{ApprovalId, RunId, SessionId, TenantId};
 use interlock_core::json::Hash;
 use interlock_core::plan::Work;
 use interlock_core::run::Run;
-use interlock_core::run::change::{ChangeSet, Done, LiveChange, SideWrite};
+use interlock_core::run::change::{ChangeSet, ClaimChange, Done, LiveChange, SideWrite};
 use interlock_core::run::event::Event;
 use interlock_core::state::{AssignmentState, Initiator, Reason, RunState, StepState};
 use interlock_core::work::AttemptRef;
@@ -255,9 +255,9 @@ pub fn log_event(
         event_type: Some(event.name()),
         position: event.step(),
         step,
-        attempt: attempt_of(event),
+        attempt: event.attempt(),
         worker,
-        approval: approval_of(event),
+        approval: event.approval(),
         initiator: Some(initiator),
         status: status_of(event),
         reason: match event {
@@ -324,32 +324,6 @@ pub fn log_output(at: AttemptRef, output: OutputSize) {
     write(level_of(OUTPUT), &LoggedRun::new(at.tenant, at.run), &line, "a step has written");
 }
 
-const fn attempt_of(event: &Event) -> Option<u32> {
-    match event {
-        Event::RunAssigned { attempt, .. }
-        | Event::RunOffered { attempt, .. }
-        | Event::RunUnassigned { attempt, .. }
-        | Event::StepStarted { attempt, .. }
-        | Event::StepCompleted { attempt, .. }
-        | Event::StepFailed { attempt, .. }
-        | Event::StepRetrying { attempt, .. }
-        | Event::StepInDoubt { attempt, .. }
-        | Event::ReceiptRecorded { attempt, .. }
-        | Event::EffectDeduplicated { attempt, .. } => Some(*attempt),
-        _ => None,
-    }
-}
-
-const fn approval_of(event: &Event) -> Option<ApprovalId> {
-    match event {
-        Event::ApprovalRequested { approval, .. }
-        | Event::ApprovalVoted { approval, .. }
-        | Event::ApprovalEscalated { approval, .. }
-        | Event::ApprovalResolved { approval, .. } => Some(*approval),
-        _ => None,
-    }
-}
-
 fn status_of(event: &Event) -> Option<&str> {
     match event {
         Event::RunCompleted {} => Some(RunState::Succeeded.as_str()),
@@ -367,7 +341,7 @@ impl Engine {
     /// Tells of a committed change. `before` is the state that the run was in, `held` the session that had its step.
     pub(crate) fn log_change(&self, before: Option<RunState>, held: Option<SessionId>, run: &Run, change: &ChangeSet) {
         let tells_all = tracing::enabled!(Level::INFO);
-        if !tells_all && (!tracing::enabled!(Level::ERROR) || goes_on(change)) {
+        if !tells_all && (!tracing::enabled!(Level::ERROR) || is_calm(change)) {
             return;
         }
         let logged = LoggedRun::of(run, change);
@@ -407,17 +381,122 @@ impl Engine {
     }
 }
 
-/// A worker has done a step and goes on to the next: there is nothing urgent to tell.
-fn goes_on(change: &ChangeSet) -> bool {
+/// The ways of a run in which nothing goes wrong, known without a look at the events: it is made and a worker has its first step, the
+/// worker goes on from a step that is done, the run has succeeded with the last one. There is nothing urgent to tell.
+fn is_calm(change: &ChangeSet) -> bool {
     // A row without a step that is done may tell of a retry which the same worker has got in the same commit.
     let is_done = |done: &Done| done.state == StepState::Succeeded;
-    matches!(change.live, LiveChange::Advance(_))
-        && change.journal.iter().all(|row| row.done.as_deref().is_some_and(is_done))
+    let are_done = || change.journal.iter().all(|row| row.done.as_deref().is_some_and(is_done));
+    match &change.live {
+        LiveChange::Advance(_) => are_done(),
+        LiveChange::Put(_) => {
+            let is_claimed = matches!(change.claim, ClaimChange::Take { .. });
+            change.start.is_some() && is_claimed && change.journal.iter().all(|row| row.done.is_none())
+        }
+        LiveChange::Gone => change.end.as_ref().is_some_and(|end| end.state == RunState::Succeeded) && are_done(),
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+    use std::sync::Arc;
+
+    use interlock_core::decide::{
+        self, Asking, Bound, Command, CommandOrigin, Completion, DecideContext, Outcome, Rendered, StartRequest, Used,
+    };
+    use interlock_core::governance::judge::AllowDeclared;
+    use interlock_core::json::{HashHex, Json};
+    use interlock_core::plan::retry::{ErrorClass, StepError};
+    use interlock_core::plan::{Plan, StepSpec};
+    use interlock_core::run::{Header, Trigger};
+    use interlock_core::time::Timestamp;
+    use interlock_core::work::Claimer;
+
     use super::*;
+
+    const SESSION: SessionId = SessionId::from_bytes([3; 16]);
+
+    fn bound(asking: &Asking<'_>) -> Bound {
+        asking.bind(Rendered::default(), &AllowDeclared)
+    }
+
+    /// A run of three steps whose first one is claimed with the start.
+    fn started(claim: Option<Claimer>) -> (Run, Box<ChangeSet>) {
+        let plan = Plan::new("demo", (0..3).map(|at| StepSpec::task(format!("s{at}"), "noop")).collect());
+        let (plan_hash, plan_text) = plan.encode();
+        let header = Header {
+            workspace: "main".into(),
+            plan_hash: HashHex(plan_hash),
+            inputs: Json::null(),
+            subject: None,
+            labels: BTreeMap::new(),
+            trigger: Trigger::api(None),
+            priority: 0,
+            created_at: Timestamp(1),
+            deadline_at: None,
+            lineage: None,
+            started_by: None,
+        };
+        let request = StartRequest {
+            tenant: TenantId::from_bytes([1; 16]),
+            run: RunId::from_bytes([2; 16]),
+            header,
+            plan: Arc::new(plan),
+            plan_hash,
+            plan_text,
+            idempotency: None,
+            inherited: Vec::new(),
+            starters: Vec::new(),
+            used: Used::default(),
+            named: Vec::new(),
+            claim,
+            queued: None,
+            undoes: None,
+        };
+        let (mut run, opening) = decide::open(request).unwrap();
+        let decided = decide::start(&run, opening, CommandOrigin::system(Timestamp(1))).unwrap();
+        let change = decided.settle(bound).unwrap();
+        run.apply(&change);
+        (run, change)
+    }
+
+    fn reported(run: &mut Run, outcome: Outcome) -> Box<ChangeSet> {
+        let (position, attempt) = (run.position, run.current().attempt);
+        let claim_next = Some(Claimer::of_all_trades(SESSION));
+        let report = Command::Complete(Completion { position, attempt, outcome, claim_next, cost: None });
+        let origin = CommandOrigin::system(Timestamp(2));
+        let decided = decide::decide(run, report, DecideContext::default(), origin).unwrap();
+        let change = decided.settle(bound).unwrap();
+        run.apply(&change);
+        change
+    }
+
+    fn tells_of_urgent(change: &ChangeSet) -> bool {
+        let mut events = change.journal.iter().flat_map(|row| row.events.decode::<Vec<Event>>().unwrap());
+        events.any(|event| URGENT.contains(&event.name()))
+    }
+
+    #[test]
+    fn what_goes_well_is_known_without_a_look_at_the_events() {
+        let done = || Outcome::Completed { output: Json::null() };
+        let failed = |class| StepError::new(class, "E", "it went wrong");
+        let (mut run, start) = started(Some(Claimer::of_all_trades(SESSION)));
+        let mut calm = vec![start];
+        calm.extend((0..3).map(|_| reported(&mut run, done())));
+        assert_eq!(run.state, RunState::Succeeded);
+        for change in &calm {
+            assert!(is_calm(change) && !tells_of_urgent(change), "{:?}", change.journal);
+        }
+        let (mut run, _) = started(Some(Claimer::of_all_trades(SESSION)));
+        let error = failed(ErrorClass::Unavailable);
+        let retry = reported(&mut run, Outcome::Retry { error, backoff: None });
+        let (mut run, _) = started(Some(Claimer::of_all_trades(SESSION)));
+        let dead = reported(&mut run, Outcome::Dead { error: failed(ErrorClass::Terminal) });
+        for change in [retry, dead] {
+            assert!(!is_calm(&change) && tells_of_urgent(&change), "{:?}", change.journal);
+        }
+    }
 
     #[test]
     fn what_is_above_info_is_found_where_nothing_else_is_logged() {

@@ -5,7 +5,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use interlock_core::ids::TenantId;
+use interlock_core::ids::{KeyId, TenantId};
 use interlock_core::json::Hash;
 use interlock_core::time::Timestamp;
 use interlock_store::{WorkflowRow, WorkflowVersionRow};
@@ -13,7 +13,7 @@ use interlock_workflow::definition::Definition;
 use interlock_workflow::expression::budget::Budget;
 use interlock_workflow::inputs::Inputs;
 
-use crate::commands::start::EncodedPlan;
+use crate::encoded_plan::EncodedPlan;
 use crate::error::EngineError;
 use crate::parts::Workflows;
 
@@ -29,7 +29,14 @@ pub struct WorkflowVersion {
     pub inputs: Inputs,
     pub plan: Arc<EncodedPlan>,
     pub created_at: Timestamp,
+    /// A person, or the id of a key that no person owns.
     pub created_by: Option<String>,
+}
+
+/// The person of those who may have applied a version: a key that no person owns is none, so no run of its schedules is
+/// started in its name, and no approval excludes it.
+pub(crate) fn author(created_by: Option<String>) -> Option<String> {
+    created_by.filter(|name| name.parse::<KeyId>().is_err())
 }
 
 impl WorkflowVersion {

@@ -39,7 +39,8 @@ impl Checkpoint {
         format!("{body}\n{SIGNATURE_MARK}{} {}\n", public.name, base64(&signature))
     }
 
-    /// What a note says, if the key has signed it. Signatures by others are passed over.
+    /// What a note says, if the key has signed it. Signatures by others are passed over; one that says it is by the key and is
+    /// not spoils the note, whatever else stands there.
     pub fn open(note: &str, key: &PublicKey) -> Result<Self, CheckpointError> {
         use CheckpointError::Malformed;
         if note.len() > CHECKPOINT_BYTES_MAX {
@@ -58,22 +59,23 @@ impl Checkpoint {
             // The format allows extension lines here; Interlock writes none, and refuses what it does not understand.
             return Err(Malformed("it has lines that are not understood"));
         }
-        let signed = signatures.lines().take(SIGNATURES_MAX).any(|line| is_by(key, line, body.as_bytes()));
-        if !signed {
+        let lines = signatures.lines().take(SIGNATURES_MAX);
+        let by_key: Vec<bool> = lines.filter_map(|line| is_good(key, line, body.as_bytes())).collect();
+        if by_key.is_empty() || by_key.contains(&false) {
             return Err(CheckpointError::NotSigned { origin: origin.to_owned() });
         }
         Ok(Self { origin: origin.to_owned(), size, root })
     }
 }
 
-fn is_by(key: &PublicKey, line: &str, body: &[u8]) -> bool {
-    let Some((name, signature)) = line.strip_prefix(SIGNATURE_MARK).and_then(|line| line.split_once(' ')) else {
-        return false;
-    };
-    let Some(signature) = from_base64(signature) else { return false };
-    let Some((id, signature)) = signature.split_first_chunk::<4>() else { return false };
+/// Whether the signature on a line is good; none where it does not say that it is by the key.
+fn is_good(key: &PublicKey, line: &str, body: &[u8]) -> Option<bool> {
+    let (name, signature) = line.strip_prefix(SIGNATURE_MARK)?.split_once(' ')?;
+    let signature = from_base64(signature)?;
+    let (id, signature) = signature.split_first_chunk::<4>()?;
     let named = PublicKey { name: name.to_owned(), bytes: key.bytes };
-    (key.name.is_empty() || key.name == name) && named.note_id() == *id && key.verifies(body, signature)
+    let is_by_key = (key.name.is_empty() || key.name == name) && named.note_id() == *id;
+    is_by_key.then(|| key.verifies(body, signature))
 }
 
 #[cfg(test)]
@@ -98,6 +100,24 @@ mod tests {
         assert_eq!(Checkpoint::open(&both, key().public()), Ok(head.clone()));
         assert_eq!(Checkpoint::open(&both, other.public()), Ok(head));
         assert!(matches!(Checkpoint::open(&theirs, key().public()), Err(CheckpointError::NotSigned { .. })));
+        // A second signature in the key's name that is not good is no witness.
+        let forged = Checkpoint { origin: "o".into(), size: 1, root: Hash([8; 32]) }.sign(&key());
+        let spoiled = format!("{note}{}", forged.rsplit_once("\n\n").unwrap().1);
+        assert!(matches!(Checkpoint::open(&spoiled, key().public()), Err(CheckpointError::NotSigned { .. })));
+    }
+
+    /// The verifier of signed notes needs nothing but the note and the key's line: the shape of every line is the specification's.
+    #[test]
+    fn a_checkpoint_is_written_as_the_specification_says() {
+        let note = Checkpoint { origin: "interlock/one/ten_1/1".into(), size: 0, root: Hash([0; 32]) }.sign(&key());
+        let lines: Vec<_> = note.split('\n').collect();
+        assert_eq!(lines[..4], ["interlock/one/ten_1/1", "0", &base64(&[0; 32]), ""]);
+        let (name, signature) = lines[4].strip_prefix("\u{2014} ").unwrap().split_once(' ').unwrap();
+        assert_eq!((name, lines[5], lines.len()), ("interlock/one", "", 6), "one signature, and a last newline");
+        let signature = from_base64(signature).unwrap();
+        assert_eq!((signature.len(), &signature[..4]), (4 + 64, key().public().note_id().as_slice()));
+        assert!(!key().public().verifies(lines[..3].join("\n").as_bytes(), &signature[4..]), "the last newline counts");
+        assert!(key().public().verifies(format!("{}\n", lines[..3].join("\n")).as_bytes(), &signature[4..]));
     }
 
     #[test]

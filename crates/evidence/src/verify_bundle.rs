@@ -62,8 +62,13 @@ pub fn verify_bundle(bundle: &str, key: &PublicKey) -> BundleReport {
     };
     let mut integrity = Findings::default();
     check_head(&statement, &mut integrity);
+    let mut origins = BTreeSet::new();
     for log in &statement.predicate.logs {
-        check_log(&statement, log, key, &mut integrity);
+        if let Some(origin) = check_log(&statement, log, key, &mut integrity)
+            && let Some(twice) = origins.replace(origin)
+        {
+            integrity.add(format!("the log `{twice}` is in the bundle twice"));
+        }
     }
     let rows = opened_rows(&statement.predicate);
     check_record(&statement, &rows, &mut integrity);
@@ -112,13 +117,21 @@ fn check_head(statement: &Statement, findings: &mut Findings) {
     }
 }
 
-/// Every entry is in the log whose head the key has signed, and what is shown of it belongs to it.
-fn check_log(statement: &Statement, log: &LogPart, key: &PublicKey, findings: &mut Findings) {
+/// Every entry is in the log of the run's tenant whose head the key has signed, and what is shown of it belongs to it.
+/// Answers which log it is.
+fn check_log(statement: &Statement, log: &LogPart, key: &PublicKey, findings: &mut Findings) -> Option<String> {
     let head = match Checkpoint::open(&log.checkpoint, key) {
         Ok(head) => head,
-        Err(error) => return findings.add(error.to_string()),
+        Err(error) => {
+            findings.add(error.to_string());
+            return None;
+        }
     };
-    let run = statement.predicate.record.run.run;
+    let RunFacts { run, tenant, .. } = &statement.predicate.record.run;
+    let (run, tenant) = (*run, tenant.to_string());
+    if head.origin.rsplit('/').nth(1) != Some(tenant.as_str()) {
+        findings.add(format!("the log `{}` is not one of the run's tenant {tenant}", head.origin));
+    }
     let mut last = None;
     for ProvenEntry { logged, proof } in &log.entries {
         let (entry, index) = (&logged.entry, logged.entry.index);
@@ -142,6 +155,7 @@ fn check_log(statement: &Statement, log: &LogPart, key: &PublicKey, findings: &m
             findings.add(format!("entry {index}: what is shown as its {field} does not belong to its hash"));
         }
     }
+    Some(head.origin)
 }
 
 /// The details of the run's entries that are shown, in order.
@@ -249,7 +263,7 @@ fn missing(statement: &Statement, rows: &[(&ProvenEntry, ReadDetails)]) -> Findi
         if first != next {
             findings.add(format!("the run's events {next} to {} are not in the bundle", first.saturating_sub(1)));
         }
-        next = last + 1;
+        next = last.saturating_add(1);
     }
     if next <= record.run.version {
         findings.add(format!("the run's events {next} to {} are not in the bundle", record.run.version));

@@ -2,9 +2,11 @@
 //!
 //! What is believed is the signed head, and nothing else. Leaves that lead to its root are the true ones, so that each
 //! entry can be held against its own. Where they do not (or none were given), earlier signed heads narrow the place down,
-//! and the chain does the rest. A log that was cut off together with its newest heads looks whole by itself: only a
-//! checkpoint that was kept elsewhere shows it.
+//! and the chain does the rest. A head of another log of the same key tells where the entries beside it came from. A log
+//! that was cut off together with its newest heads looks whole by itself: only a checkpoint that was kept elsewhere shows
+//! it.
 
+use std::cmp::Ordering;
 use std::collections::{HashMap, HashSet};
 use std::fmt;
 
@@ -21,7 +23,7 @@ use crate::tree::{MemoryTree, root};
 pub struct LogCopy {
     pub entries: Vec<LoggedEntry>,
     pub leaves: Vec<LeafSpan>,
-    /// Signed heads. The one with the largest size is the log's.
+    /// Signed heads. The largest one of the log's own name is its head.
     pub checkpoints: Vec<String>,
 }
 
@@ -55,7 +57,7 @@ pub enum Tampering {
     Truncated,
     /// An entry of another log, which is another tenant's or of before a restore.
     Spliced,
-    /// The head itself: not signed by the key, or not of this log.
+    /// The head itself: there is none, or it is not signed by the key.
     Head,
 }
 
@@ -87,19 +89,24 @@ fn bad(index: u64, kind: Tampering, what: impl Into<String>) -> BadEntry {
 }
 
 pub fn verify_log(copy: &LogCopy, expected: Expected<'_>, key: &PublicKey) -> Result<VerifiedLog, BadEntry> {
-    let heads = open_heads(copy, key)?;
+    let signed = open_heads(copy, expected.origin, key)?;
+    let heads = &signed.own;
     let head = heads.last().expect("there is one, or an error").clone();
-    if let Some(origin) = expected.origin.filter(|origin| **origin != head.origin) {
-        return Err(bad(0, Tampering::Head, format!("this is the log `{}`, not `{origin}`", head.origin)));
-    }
     let kept = expected.kept_elsewhere.map(|note| open_kept(note, &head, key)).transpose()?;
     let presented: Vec<Hash> = copy.entries.iter().map(|logged| logged.entry.leaf(logged.leaf_salt)).collect();
     let (leaves, own_leaves) = (joined(&copy.leaves), MemoryTree::of(presented.iter().copied()));
     let given_tree = MemoryTree::of(leaves.iter().copied());
-    if is_head_of(&head, &given_tree) {
-        compare(copy, &presented, &leaves[..head.size as usize], &head)?;
+    let found = if is_head_of(&head, &given_tree) {
+        compare(copy, &presented, &leaves[..head.size as usize], &head)
     } else if !is_head_of(&head, &own_leaves) || presented.len() as u64 != head.size {
-        return Err(narrow_down(copy, &own_leaves, &heads));
+        Err(narrow_down(copy, &own_leaves, heads))
+    } else {
+        Ok(())
+    };
+    found.map_err(|found| as_spliced(found, copy, &leaves, &signed))?;
+    if let Some(stranger) = signed.foreign.first() {
+        let what = format!("the signed head that stands here is {}", other_log(&stranger.origin, &head.origin));
+        return Err(bad(stranger.size.saturating_sub(1), Tampering::Spliced, what));
     }
     for (kept, what) in kept.iter().map(|kept| (kept, "the checkpoint that was kept elsewhere")) {
         if !is_head_of(kept, &own_leaves) {
@@ -131,8 +138,15 @@ pub fn verify_log(copy: &LogCopy, expected: Expected<'_>, key: &PublicKey) -> Re
     Ok(verified)
 }
 
-/// The signed heads, smallest first; all of one log.
-fn open_heads(copy: &LogCopy, key: &PublicKey) -> Result<Vec<Checkpoint>, BadEntry> {
+/// The signed heads of a copy, smallest first.
+struct SignedHeads {
+    /// Of the log that is verified; at least one.
+    own: Vec<Checkpoint>,
+    /// Of other logs of the same key.
+    foreign: Vec<Checkpoint>,
+}
+
+fn open_heads(copy: &LogCopy, origin: Option<&str>, key: &PublicKey) -> Result<SignedHeads, BadEntry> {
     let mut heads = Vec::with_capacity(copy.checkpoints.len());
     for note in &copy.checkpoints {
         match Checkpoint::open(note, key) {
@@ -143,14 +157,66 @@ fn open_heads(copy: &LogCopy, key: &PublicKey) -> Result<Vec<Checkpoint>, BadEnt
         }
     }
     heads.sort_by_key(|head| head.size);
-    let Some(last) = heads.last() else {
+    let Some(most) = of_most_entries(copy, &heads) else {
         return Err(bad(0, Tampering::Head, "there is no signed head (checkpoint)"));
     };
-    if let Some(other) = heads.iter().find(|head| head.origin != last.origin) {
-        let what = format!("the heads are of two logs, `{}` and `{}`", other.origin, last.origin);
-        return Err(bad(0, Tampering::Head, what));
+    let origin = origin.unwrap_or(&most).to_owned();
+    let (own, foreign): (Vec<_>, Vec<_>) = heads.into_iter().partition(|head| head.origin == origin);
+    if own.is_empty() {
+        let what = format!("this is {}, not `{origin}`", other_log(&most, &origin));
+        return Err(bad(0, Tampering::Spliced, what));
     }
-    Ok(heads)
+    Ok(SignedHeads { own, foreign })
+}
+
+/// The name of the log that most entries are of and that has a head; of the largest head where none is.
+fn of_most_entries(copy: &LogCopy, heads: &[Checkpoint]) -> Option<String> {
+    let mut count: HashMap<&str, u64> = HashMap::new();
+    for logged in &copy.entries {
+        *count.entry(logged.entry.origin.as_str()).or_default() += 1;
+    }
+    let weight = |head: &&Checkpoint| (count.get(head.origin.as_str()).copied().unwrap_or(0), head.size);
+    heads.iter().max_by_key(weight).map(|head| head.origin.clone())
+}
+
+/// The part of a log's name that says whose it is: all but its number.
+fn owner(origin: &str) -> &str {
+    origin.rsplit_once('/').map_or(origin, |(owner, _)| owner)
+}
+
+/// Another log than this one, in words.
+fn other_log(other: &str, origin: &str) -> String {
+    let is_own = owner(other) == owner(origin);
+    let whose = if is_own { "another log of the same tenant" } else { "the log of another tenant" };
+    format!("`{other}`, {whose}")
+}
+
+/// Says of a bad entry that it came from another log, where that log's head came with it: the head that closes its block is
+/// the other log's, or the leaf beside it is that of an entry of the other log. Rows of a database carry no name, so that
+/// the entries themselves look like this log's.
+fn as_spliced(found: BadEntry, copy: &LogCopy, leaves: &[Hash], signed: &SignedHeads) -> BadEntry {
+    let heads = &signed.own;
+    if matches!(found.kind, Tampering::Reordered | Tampering::Spliced | Tampering::Head) {
+        return found;
+    }
+    let before = heads.iter().rev().map(|head| head.size).find(|size| *size <= found.index).unwrap_or(0);
+    let after = heads.iter().map(|head| head.size).find(|size| *size > found.index);
+    for stranger in &signed.foreign {
+        let is_theirs = |at: &u64| {
+            let at = *at as usize;
+            let (Some(logged), Some(leaf)) = (copy.entries.get(at), leaves.get(at)) else { return false };
+            let entry = Entry { origin: stranger.origin.clone(), ..logged.entry.clone() };
+            entry.leaf(logged.leaf_salt) == *leaf
+        };
+        let proven = (before..found.index.saturating_add(2)).find(is_theirs);
+        let closes = stranger.size > found.index && after.is_none_or(|after| stranger.size <= after);
+        if proven.is_some() || closes {
+            let origin = heads.last().map_or("", |head| head.origin.as_str());
+            let what = format!("it is an entry of {}", other_log(&stranger.origin, origin));
+            return bad(proven.unwrap_or(found.index), Tampering::Spliced, what);
+        }
+    }
+    found
 }
 
 fn open_kept(note: &str, head: &Checkpoint, key: &PublicKey) -> Result<Checkpoint, BadEntry> {
@@ -159,7 +225,9 @@ fn open_kept(note: &str, head: &Checkpoint, key: &PublicKey) -> Result<Checkpoin
     if kept.origin != head.origin {
         let what =
             format!("the checkpoint that was kept elsewhere is of `{}`, the log is `{}`", kept.origin, head.origin);
-        return Err(bad(0, Tampering::Head, what));
+        // After a restore the tenant's own log begins anew: then the checkpoint is one of the log before it.
+        let is_own = owner(&kept.origin) == owner(&head.origin);
+        return Err(bad(0, if is_own { Tampering::Head } else { Tampering::Spliced }, what));
     }
     if kept.size > head.size {
         let what = format!(
@@ -193,14 +261,12 @@ fn compare(copy: &LogCopy, presented: &[Hash], leaves: &[Hash], head: &Checkpoin
     let differs = presented.iter().zip(leaves).position(|(presented, leaf)| presented != leaf);
     let Some(at) = differs else {
         return match presented.len().cmp(&leaves.len()) {
-            std::cmp::Ordering::Equal => Ok(()),
-            std::cmp::Ordering::Less => {
+            Ordering::Equal => Ok(()),
+            Ordering::Less => {
                 let what = format!("the log ends here, and its signed head has {} entries", head.size);
                 Err(bad(presented.len() as u64, Tampering::Truncated, what))
             }
-            std::cmp::Ordering::Greater => {
-                Err(bad(head.size, Tampering::Inserted, "the signed head does not have this entry"))
-            }
+            Ordering::Greater => Err(bad(head.size, Tampering::Inserted, "the signed head does not have this entry")),
         };
     };
     let index = at as u64;
@@ -215,7 +281,8 @@ fn compare(copy: &LogCopy, presented: &[Hash], leaves: &[Hash], head: &Checkpoin
         });
     }
     if entry.origin != head.origin {
-        return Err(bad(index, Tampering::Spliced, format!("it is an entry of `{}`", entry.origin)));
+        let what = format!("it is an entry of {}", other_log(&entry.origin, &head.origin));
+        return Err(bad(index, Tampering::Spliced, what));
     }
     let truly = true_entry(copy, at, leaves[at], head);
     Err(if presented.get(at + 1) == Some(&leaves[at]) || (truly.is_some() && presented.len() > leaves.len()) {
@@ -260,7 +327,13 @@ fn narrow_down(copy: &LogCopy, tree: &MemoryTree, heads: &[Checkpoint]) -> BadEn
             break;
         }
         if entry.origin != head.origin {
-            return bad(index, Tampering::Spliced, format!("it is an entry of `{}`", entry.origin));
+            let what = format!("it is an entry of {}", other_log(&entry.origin, &head.origin));
+            return bad(index, Tampering::Spliced, what);
+        }
+        if entry.index < index && copy.entries.len() as u64 > head.size {
+            let index = if entry.index + 1 == index { entry.index } else { index };
+            let what = format!("two entries say that they are entry {}", entry.index);
+            return bad(index, Tampering::Inserted, what);
         }
         if entry.index != index {
             let kind = if later.contains(&index) { Tampering::Reordered } else { Tampering::Removed };
@@ -273,13 +346,21 @@ fn narrow_down(copy: &LogCopy, tree: &MemoryTree, heads: &[Checkpoint]) -> BadEn
         }
         prev = entry.hash();
     }
-    if (copy.entries.len() as u64) < head.size {
+    let (count, until) = (copy.entries.len() as u64, until.saturating_sub(1));
+    // Cut off at its end, a log still has the heads of before.
+    if count < head.size && heads.iter().filter(|head| head.size <= count).all(|head| is_head_of(head, tree)) {
         let what = format!("the log ends here, and its signed head has {} entries", head.size);
-        return bad(copy.entries.len() as u64, Tampering::Truncated, what);
+        return bad(count, Tampering::Truncated, what);
     }
-    let what = format!(
-        "one of the entries {good} to {} is not what was sealed; the chain was computed anew behind it",
-        until.saturating_sub(1)
-    );
-    bad(good, Tampering::Altered, what)
+    let anew = format!("from one of the entries {good} to {until} on the log was written anew");
+    match count.cmp(&head.size) {
+        Ordering::Less => bad(good, Tampering::Removed, format!("{anew}, without {} entries", head.size - count)),
+        Ordering::Greater => bad(good, Tampering::Inserted, format!("{anew}, with {} more entries", count - head.size)),
+        Ordering::Equal => {
+            let what = format!(
+                "one of the entries {good} to {until} is not what was sealed; the chain was computed anew behind it"
+            );
+            bad(good, Tampering::Altered, what)
+        }
+    }
 }

@@ -171,7 +171,7 @@ fn statement(change: impl FnOnce(&mut Record)) -> Statement {
             done(1, Some(output())),
         ),
     ];
-    let mut state = LogState::new("interlock/test/a/1".into());
+    let mut state = LogState::new(format!("interlock/test/{}/1", TenantId::from_bytes([9; 16])));
     let (mut bodies, mut shown) = (Vec::new(), Vec::new());
     for (number, (at, seq, events, (done, output))) in (0u64..).zip(rows) {
         // An entry of another run comes before each.
@@ -327,6 +327,29 @@ fn what_is_missing_is_told_and_leaves_the_integrity_alone() {
         assert!(report.completeness.iter().any(|finding| finding.contains(what)), "{what}: {:?}", report.completeness);
         assert!(!report.is_complete());
     }
+}
+
+/// The entries of another tenant's log prove nothing of this tenant's run, whoever has signed its head.
+#[test]
+fn the_log_of_another_tenant_is_not_the_runs() {
+    let report = verify(&statement(|record| record.run.tenant = TenantId::from_bytes([8; 16])));
+    let is_told = |what: &str| report.integrity.iter().any(|finding| finding.contains(what));
+    assert!(is_told("is not one of the run's tenant"), "{:?}", report.integrity);
+    assert!(is_told("what the run was made of"), "{:?}", report.integrity);
+}
+
+#[test]
+fn entries_and_logs_that_are_there_twice_are_found() {
+    let mut twice = statement(|_| {});
+    let again = twice.predicate.logs[0].entries[1].clone();
+    twice.predicate.logs[0].entries.insert(1, again);
+    let report = verify(&twice);
+    assert!(report.integrity.iter().any(|finding| finding.contains("not in the order")), "{:?}", report.integrity);
+    let mut twice = statement(|_| {});
+    let again = twice.predicate.logs[0].clone();
+    twice.predicate.logs.push(again);
+    let report = verify(&twice);
+    assert!(report.integrity.iter().any(|finding| finding.contains("twice")), "{:?}", report.integrity);
 }
 
 #[test]

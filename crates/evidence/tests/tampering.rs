@@ -126,6 +126,11 @@ fn every_tampering_is_found_at_its_place_and_named() {
         assert_eq!(found(&without_leaves(&removed)), (index, Tampering::Removed), "removed at {at}, no leaves");
         rehash(&mut removed, at);
         assert_eq!(found(&removed), (index, Tampering::Removed), "removed at {at}, chain computed anew");
+        // In the last block, which no head follows, it looks as if the end were cut off.
+        if index < SIZE / BLOCK * BLOCK {
+            let near = (index / BLOCK * BLOCK, Tampering::Removed);
+            assert_eq!(found(&without_leaves(&removed)), near, "the signed heads name the block");
+        }
 
         let mut reordered = whole.clone();
         reordered.entries.swap(at, at + 1);
@@ -143,8 +148,11 @@ fn every_tampering_is_found_at_its_place_and_named() {
         let forged = LoggedEntry { leaf_salt: Salt([4; 16]), ..inserted.entries[at].clone() };
         inserted.entries.insert(at, forged);
         assert_eq!(found(&inserted), (index, Tampering::Inserted), "inserted at {at}");
+        assert_eq!(found(&without_leaves(&inserted)), (index, Tampering::Inserted), "inserted at {at}, no leaves");
         rehash(&mut inserted, at);
         assert_eq!(found(&inserted), (index, Tampering::Inserted), "inserted at {at}, chain computed anew");
+        let near = (index / BLOCK * BLOCK, Tampering::Inserted);
+        assert_eq!(found(&without_leaves(&inserted)), near, "the signed heads name the block");
 
         let mut truncated = whole.clone();
         truncated.entries.truncate(at);
@@ -155,6 +163,64 @@ fn every_tampering_is_found_at_its_place_and_named() {
         shown.entries[at].opened.as_mut().unwrap().details = Some("{}".into());
         assert_eq!(found(&shown), (index, Tampering::Altered), "other details shown at {at}");
     }
+}
+
+/// Rows of a database carry no name: a block that was moved in takes this log's, with the other one's head beside it.
+fn with_block_of(whole: &LogCopy, other: &LogCopy, block: usize) -> LogCopy {
+    let mut copy = whole.clone();
+    let (first, count) = (block * BLOCK as usize, other.leaves[block].hashes.len());
+    let moved = &other.entries[first..first + count];
+    let bodies = moved.iter().map(|logged| logged.entry.body.clone()).collect();
+    let chained = entries(&origin("a"), first as u64, moved[0].entry.prev, bodies);
+    for (at, entry) in chained.into_iter().enumerate() {
+        copy.entries[first + at] = LoggedEntry { entry, ..moved[at].clone() };
+    }
+    copy.leaves[block] = other.leaves[block].clone();
+    copy.checkpoints[block].clone_from(&other.checkpoints[block]);
+    copy
+}
+
+#[test]
+fn a_block_of_another_tenant_is_named_as_spliced_also_with_its_head() {
+    let (whole, other) = (log("a", SIZE), log("b", SIZE));
+    let last = whole.checkpoints.len() - 1;
+    for block in [0, 1, 51, last] {
+        let index = block as u64 * BLOCK;
+        let moved = with_block_of(&whole, &other, block);
+        let bad = verify(&moved).unwrap_err();
+        assert_eq!((bad.index, bad.kind), (index, Tampering::Spliced), "block {block}");
+        assert!(bad.what.contains("`interlock/test/b/1`, the log of another tenant"), "{bad}");
+        let nameless = verify_log(&moved, Expected::default(), key().public()).unwrap_err();
+        assert_eq!(nameless, bad, "the entries tell which log it is");
+        let without = verify(&without_leaves(&moved)).unwrap_err();
+        assert_eq!(without.kind, Tampering::Spliced, "block {block}, no leaves");
+        assert_eq!(without.index / BLOCK, block as u64, "{without}");
+
+        let mut twice = moved.clone();
+        twice.checkpoints.push(whole.checkpoints[last].clone());
+        assert_eq!(found(&twice), (index, Tampering::Spliced), "block {block}, with the log's own head");
+
+        // Something else was done before it: that comes first, and is not taken for the other log's.
+        if block > 1 {
+            let mut altered = moved;
+            altered.entries[5].entry.body.at = Timestamp(5);
+            assert_eq!(found(&altered), (5, Tampering::Altered), "block {block}");
+        }
+    }
+    // Only the head was moved in.
+    let mut head = whole.clone();
+    head.checkpoints[3].clone_from(&other.checkpoints[3]);
+    assert_eq!(found(&head), (4 * BLOCK - 1, Tampering::Spliced));
+    let mut earlier = log("a", 300);
+    earlier.checkpoints.push({
+        let mut state = LogState::new("interlock/test/a/2".into());
+        let salts = EntrySalts::draw(&[3; 32], 0);
+        state.append(vec![(body(0, salts).0, salts)]);
+        state.head().sign(&key())
+    });
+    let bad = verify(&earlier).unwrap_err();
+    assert_eq!((bad.index, bad.kind), (0, Tampering::Spliced));
+    assert!(bad.what.contains("another log of the same tenant"), "{bad}");
 }
 
 /// Cut off together with its leaves and its heads a log is whole by itself: the checkpoint kept elsewhere tells.
@@ -196,9 +262,12 @@ fn heads_of_others_are_refused() {
     let refused = verify_log(&whole, Expected::default(), stranger.public()).unwrap_err();
     assert_eq!(refused.kind, Tampering::Head);
     let other = log("b", 300);
-    assert_eq!(found(&other), (0, Tampering::Head), "another tenant's whole log does not pass for this one");
+    assert_eq!(found(&other), (0, Tampering::Spliced), "another tenant's whole log does not pass for this one");
+    let kept = Expected { origin: None, kept_elsewhere: Some(&whole.checkpoints[0]) };
+    let swapped = verify_log(&other, kept, key().public()).unwrap_err();
+    assert_eq!(swapped.kind, Tampering::Spliced, "nor where only a checkpoint of this one was kept");
     let mixed = LogCopy { checkpoints: [whole.checkpoints.clone(), other.checkpoints].concat(), ..whole.clone() };
-    assert_eq!(found(&mixed), (0, Tampering::Head));
+    assert_eq!(found(&mixed), (BLOCK - 1, Tampering::Spliced));
     assert_eq!(found(&LogCopy { checkpoints: Vec::new(), ..whole }), (0, Tampering::Head));
 }
 

@@ -1,5 +1,6 @@
 //! [`Outbound`]: sends calls, follows redirects itself, and stops where a limit says so.
 
+use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 use std::pin::Pin;
 use std::sync::Arc;
@@ -20,6 +21,8 @@ use crate::socket::Sockets;
 pub struct OutboundOptions {
     /// Private ranges that may be called.
     pub open: Vec<Range>,
+    /// Private ranges that may be called for one tenant only, by the tenant's id.
+    pub open_for: BTreeMap<String, Vec<Range>>,
     /// Ranges that may not, whatever they are.
     pub closed: Vec<Range>,
     /// Certificates (PEM) to trust beside the machine's own.
@@ -29,7 +32,13 @@ pub struct OutboundOptions {
 
 impl Default for OutboundOptions {
     fn default() -> Self {
-        Self { open: Vec::new(), closed: Vec::new(), roots_pem: Vec::new(), resolver: Arc::new(SystemResolver) }
+        Self {
+            open: Vec::new(),
+            open_for: BTreeMap::new(),
+            closed: Vec::new(),
+            roots_pem: Vec::new(),
+            resolver: Arc::new(SystemResolver),
+        }
     }
 }
 
@@ -45,6 +54,9 @@ pub type Exchanged<'a> = Pin<Box<dyn Future<Output = Result<HttpResponse, Outbou
 pub struct Outbound {
     rules: Arc<Rules>,
     wire: Wire,
+    /// Those of the tenants that have ranges of their own. They share no connections with others: one that is open was judged
+    /// when it was made.
+    tenants: Arc<BTreeMap<String, Self>>,
 }
 
 #[derive(Clone)]
@@ -62,9 +74,9 @@ struct Clients {
 
 impl Outbound {
     pub fn new(options: OutboundOptions) -> Result<Self, OutboundError> {
-        let rules = Arc::new(Rules::new(options.open, options.closed));
+        let OutboundOptions { open, open_for, closed, roots_pem, resolver } = options;
         let mut roots = Vec::new();
-        for pem in &options.roots_pem {
+        for pem in &roots_pem {
             let certificates = Certificate::from_pem_bundle(pem).map_err(setup)?;
             if certificates.is_empty() {
                 let what = "a file of certificates has none in it; it has to be a PEM file, with `BEGIN CERTIFICATE`";
@@ -72,9 +84,20 @@ impl Outbound {
             }
             roots.extend(certificates);
         }
+        let sockets = Arc::new(Sockets { resolver, roots_pem });
+        let all = Rules::new(open, closed);
+        let mut tenants = BTreeMap::new();
+        for (tenant, open) in open_for {
+            tenants.insert(tenant, Self::under(all.opening(&open), &sockets, &roots)?);
+        }
+        Ok(Self { tenants: Arc::new(tenants), ..Self::under(all, &sockets, &roots)? })
+    }
+
+    fn under(rules: Rules, sockets: &Arc<Sockets>, roots: &[Certificate]) -> Result<Self, OutboundError> {
+        let rules = Arc::new(rules);
         let client = |lookup| {
             let builder = || {
-                let resolver = Arc::clone(&options.resolver);
+                let resolver = Arc::clone(&sockets.resolver);
                 Client::builder()
                     .no_proxy()
                     .redirect(reqwest::redirect::Policy::none())
@@ -86,20 +109,25 @@ impl Outbound {
                     .pool_idle_timeout(limits::IDLE_TIMEOUT)
                     .dns_resolver(Guarded { rules: Arc::clone(&rules), resolver, lookup })
             };
-            builder().tls_certs_merge(roots.clone()).build().or_else(|error| {
+            builder().tls_certs_merge(roots.to_vec()).build().or_else(|error| {
                 // A machine without any certificates can still call plain HTTP, and hosts whose authority was added.
                 tracing::warn!(%error, "this machine's certificates cannot be read; only added ones are trusted");
-                builder().tls_certs_only(roots.clone()).build().map_err(setup)
+                builder().tls_certs_only(roots.to_vec()).build().map_err(setup)
             })
         };
         let clients = Clients { any_port: client(Lookup::AnyPort)?, own_port: client(Lookup::OwnPort)? };
-        let sockets = Sockets { resolver: options.resolver, roots_pem: options.roots_pem };
-        Ok(Self { wire: Wire::Http(clients, Arc::new(sockets)), rules })
+        Ok(Self { wire: Wire::Http(clients, Arc::clone(sockets)), rules, tenants: Arc::default() })
+    }
+
+    /// The client for what is done for a tenant: what was opened for all, and for that tenant.
+    pub fn of_tenant(&self, tenant: &str) -> &Self {
+        self.tenants.get(tenant).unwrap_or(self)
     }
 
     /// A client that hands its calls to `exchange`. Addresses are judged as ever; redirects are answers.
     pub fn over(exchange: Arc<dyn Exchange>) -> Self {
-        Self { rules: Arc::new(Rules::new(Vec::new(), Vec::new())), wire: Wire::Exchange(exchange) }
+        let rules = Arc::new(Rules::new(Vec::new(), Vec::new()));
+        Self { rules, wire: Wire::Exchange(exchange), tenants: Arc::default() }
     }
 
     /// From now on this address counts as a listener of this server: calls to it are refused.

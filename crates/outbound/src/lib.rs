@@ -3,8 +3,8 @@
 //! [`Outbound`] sends a [`Call`] and answers with its [`HttpResponse`]. Which hosts it may call is decided by [`Rules`]
 //! on the address that is really connected to: names are resolved by this crate's resolver, which drops what the rules
 //! forbid, so there is no second look-up that could answer otherwise; addresses in a URL are judged before the
-//! connection; every redirect is a new call under the same rules. Only the server's operator opens a private range
-//! ([`OutboundOptions::open`]); metadata services and this server's own listeners stay closed whatever is opened.
+//! connection; every redirect is a new call under the same rules. Only the server's operator opens a private range, for all
+//! ([`OutboundOptions::open`]) or for one tenant ([`OutboundOptions::open_for`], [`Outbound::of_tenant`]); metadata services and this server's own listeners stay closed whatever is opened.
 //!
 //! Proxy variables of the environment are not read, redirects and bodies have limits, and nothing is decompressed.
 

@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
-use std::sync::{PoisonError, RwLock};
+use std::sync::{Arc, PoisonError, RwLock};
 
 use crate::range::Range;
 
@@ -51,6 +51,9 @@ const PRIVATE: &[Range] = &[
 /// The only public unicast addresses of IPv6 so far; everything outside counts as private.
 const PUBLIC_V6: Range = Range::v6(0x2000, 0, 0, 3);
 const NAT64: Range = Range::v6(0x64, 0xff9b, 0, 96);
+/// The prefix for networks' own NAT64.
+const NAT64_LOCAL: Range = Range::v6(0x64, 0xff9b, 1, 48);
+const TEREDO: Range = Range::v6(0x2001, 0, 0, 32);
 const SIX_TO_FOUR: Range = Range::v6(0x2002, 0, 0, 16);
 
 /// Why an address is closed.
@@ -88,12 +91,18 @@ pub struct Forbidden {
 pub struct Rules {
     pub open: Vec<Range>,
     pub closed: Vec<Range>,
-    listeners: RwLock<Vec<SocketAddr>>,
+    listeners: Arc<RwLock<Vec<SocketAddr>>>,
 }
 
 impl Rules {
     pub fn new(open: Vec<Range>, closed: Vec<Range>) -> Self {
-        Self { open, closed, listeners: RwLock::default() }
+        Self { open, closed, listeners: Arc::default() }
+    }
+
+    /// The same with more ranges open. Own listeners are the same, also those that come later.
+    pub(crate) fn opening(&self, more: &[Range]) -> Self {
+        let open = self.open.iter().chain(more).copied().collect();
+        Self { open, closed: self.closed.clone(), listeners: Arc::clone(&self.listeners) }
     }
 
     pub fn add_listener(&self, at: SocketAddr) {
@@ -156,9 +165,13 @@ fn forms(address: IpAddr) -> Vec<IpAddr> {
     let inside = |high: u16, low: u16| IpAddr::V4(Ipv4Addr::from_bits(u32::from(high) << 16 | u32::from(low)));
     let compatible = groups[..6] == [0; 6] && !v6.is_loopback() && !v6.is_unspecified();
     let isatap = groups[5] == 0x5efe && matches!(groups[4], 0 | 0x200);
+    let translated = groups[..6] == [0, 0, 0, 0, 0xffff, 0];
     let mut forms = vec![address];
-    if compatible || isatap || NAT64.contains(address) {
+    if compatible || translated || isatap || NAT64.contains(address) || NAT64_LOCAL.contains(address) {
         forms.push(inside(groups[6], groups[7]));
+    }
+    if TEREDO.contains(address) {
+        forms.push(inside(!groups[6], !groups[7]));
     }
     if SIX_TO_FOUR.contains(address) {
         forms.push(inside(groups[1], groups[2]));
@@ -242,6 +255,9 @@ mod tests {
             "::ffff:169.254.169.254",
             "64:ff9b::a9fe:a9fe",
             "2002:a9fe:a9fe::1",
+            "64:ff9b:1::a9fe:a9fe",
+            "::ffff:0:169.254.169.254",
+            "2001:0:808:808::5601:5601",
             "169.254.170.2",
             "100.100.100.200",
             "168.63.129.16",

@@ -50,6 +50,7 @@ plain := {
 		"attempt": 0,
 		"writes": 0,
 		"spend_micros": 0,
+		"unpriced": false,
 		"agreed": false,
 	},
 	"worker": null,

@@ -5,13 +5,14 @@ use std::fmt;
 use std::sync::Arc;
 
 use interlock_core::json::Hash;
+use interlock_core::state::StepKind;
 use regorus::unstable::Module;
 use regorus::{Engine, Value};
 
 use crate::check;
 use crate::config::{Origin, origin};
 use crate::decision::{PolicyDecision, Undecided};
-use crate::dependence::{PROBED, reads_fields, with_probes};
+use crate::dependence::{PROBED, reads_command, reads_fields, with_probes};
 use crate::evaluator::Evaluator;
 use crate::graph::RuleGraph;
 use crate::input::PolicyInput;
@@ -31,6 +32,7 @@ pub struct Bundle {
     /// Holds where an answer may depend on bound parts; none where nothing refers to them.
     probe: Option<Evaluator>,
     reads_fields: bool,
+    reads_command: bool,
 }
 
 impl Bundle {
@@ -38,12 +40,16 @@ impl Bundle {
         let engine = parsed(&sources.modules)?;
         let modules = engine.clone().get_modules().clone();
         let modules: Vec<&Module> = modules.iter().map(|module| &**module).collect();
-        let problems = check::problems(&modules);
+        let problems = check::problems(&modules, &sources.data);
         if !problems.is_empty() {
             return Err(LoadError(problems));
         }
         let graph = RuleGraph::of(&modules);
-        check_depth(&graph)?;
+        if !graph.has(DECISION.trim_start_matches("data.")) {
+            let what = format!("has no rule `{DECISION}`: `decision` in a file of `package interlock` is the answer");
+            return Err(Problem::of_file("bundle", what).into());
+        }
+        check_depth(&graph, &modules, limits::RULES_DEEP_MAX)?;
         let texts = sources.modules.iter().zip(&modules);
         let probed = with_probes(
             &texts.map(|((name, text), module)| (name.as_str(), text.as_str(), *module)).collect::<Vec<_>>(),
@@ -57,7 +63,8 @@ impl Bundle {
         let decision = evaluator(engine, data.clone(), DECISION)?;
         let probe = probed.map(|modules| evaluator(parsed(&modules)?, data, PROBED)).transpose()?;
         let reads_fields = modules.iter().any(|module| reads_fields(module));
-        Ok(Self { hash: sources.hash(), sources: Arc::new(sources), decision, probe, reads_fields })
+        let reads_command = modules.iter().any(|module| reads_command(module));
+        Ok(Self { hash: sources.hash(), sources: Arc::new(sources), decision, probe, reads_fields, reads_command })
     }
 
     /// The policy that is used where a tenant has none of its own.
@@ -92,6 +99,9 @@ impl Bundle {
     /// Whether the decision can be another one for another run of the same workflow version. Where that cannot be ruled
     /// out, it can.
     pub fn depends_on_bound(&self, input: &PolicyInput) -> bool {
+        if self.reads_command && input.step.kind == StepKind::Command {
+            return true;
+        }
         let Some(probe) = &self.probe else { return false };
         !matches!(probe.evaluate(&input.fixed_text()), Err(Undecided::Undefined))
     }
@@ -109,15 +119,20 @@ fn parsed(modules: &BTreeMap<String, String>) -> Result<Engine, LoadError> {
     if problems.is_empty() { Ok(engine) } else { Err(LoadError(problems)) }
 }
 
-fn check_depth(graph: &RuleGraph) -> Result<(), LoadError> {
-    let what = match graph.depth() {
-        Ok(depth) if depth <= limits::RULES_DEEP_MAX => return Ok(()),
+/// Refuses rules that would need more of a thread's stack than there is, which would end the whole program.
+pub(crate) fn check_depth(graph: &RuleGraph, modules: &[&Module], max: usize) -> Result<(), LoadError> {
+    let problem = match graph.depth() {
+        Ok(depth) if depth <= max => return Ok(()),
         Ok(depth) => {
-            format!("has rules that stand {depth} deep above each other, the limit is {}", limits::RULES_DEEP_MAX)
+            let what = format!("has rules that stand {depth} deep above each other, the limit is {max}");
+            Problem::of_file("bundle", what)
         }
-        Err(rule) => format!("has a rule that needs itself: `{rule}`"),
+        Err(rule) => {
+            let what = format!("the rule `{rule}` needs itself, directly or through others");
+            check::defined_at(&rule, modules, &what).unwrap_or_else(|| Problem::of_file("bundle", what))
+        }
     };
-    Err(Problem::of_file("bundle", what).into())
+    Err(problem.into())
 }
 
 impl fmt::Debug for Bundle {

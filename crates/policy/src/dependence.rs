@@ -5,6 +5,9 @@
 //! does not hold for the fixed part of an input, its body cannot hold either, whatever is bound. If none holds, no body that
 //! looks at something bound can take part in the answer, and the answer is the same for every run.
 //!
+//! Of a command, `input.action` holds the arguments and variables that its expressions came to in this run. Where any rule looks at
+//! them, the answer on a command counts as dependent.
+//!
 //! Where this cannot be shown, the answer counts as dependent.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -13,7 +16,7 @@ use std::fmt::Write;
 use regorus::unstable::{Expr, Literal, LiteralStmt, Module, Span};
 
 use crate::graph::{RuleGraph, references_of};
-use crate::input::BOUND;
+use crate::input::{BOUND, BOUND_IN_COMMANDS};
 use crate::syntax::{
     Node, declared, definitions, each_in_expr, each_in_query, each_in_stmt, package, path, references, root, variables,
 };
@@ -66,6 +69,19 @@ fn is_bound(reference: &Expr) -> bool {
 pub(crate) fn reads_fields(module: &Module) -> bool {
     let reads = |reference: &Expr| match path(reference) {
         Some((names, _)) if names[0] == "input" => names.get(1).is_none_or(|part| *part == "fields"),
+        _ => false,
+    };
+    definitions(module).any(|(_, head, bodies)| references_of(&head, bodies).into_iter().any(reads))
+}
+
+/// Whether a module looks at a command as one run has it, or could.
+pub(crate) fn reads_command(module: &Module) -> bool {
+    let reads = |reference: &Expr| match path(reference) {
+        Some((names, _)) if names[0] == "input" => match names.get(1) {
+            None => true,
+            Some(part) if *part == "action" => names.get(2).is_none_or(|field| BOUND_IN_COMMANDS.contains(field)),
+            Some(_) => false,
+        },
         _ => false,
     };
     definitions(module).any(|(_, head, bodies)| references_of(&head, bodies).into_iter().any(reads))

@@ -228,6 +228,7 @@ impl RunFacts {
             attempt,
             writes: run.notes.writes_besides(action.step, iteration),
             spend_micros: run.notes.spent_micros,
+            unpriced: run.notes.unpriced,
             agreed: run.notes.agreed.iter().any(is_it),
         }
     }

@@ -34,6 +34,11 @@ impl RuleGraph {
         graph
     }
 
+    /// Whether there is a rule of this name.
+    pub(crate) fn has(&self, rule: &str) -> bool {
+        self.all.contains(rule)
+    }
+
     pub(crate) fn users_of(&self, rule: &str) -> impl Iterator<Item = &str> {
         self.users.get(rule).into_iter().flatten().map(String::as_str)
     }
@@ -78,9 +83,23 @@ impl RuleGraph {
             }
         }
         match waiting.keys().next() {
-            Some(rule) => Err((*rule).to_owned()),
+            Some(rule) => Err(self.in_circle(rule, &waiting)),
             None => Ok(deepest),
         }
+    }
+
+    /// A rule that needs itself, found from one that waits for such a rule: each of those reads another one that waits, so going back far
+    /// enough ends in a circle.
+    fn in_circle<'a>(&'a self, from: &'a str, waiting: &BTreeMap<&str, usize>) -> String {
+        let mut reads: BTreeMap<&str, &str> = BTreeMap::new();
+        for (read, users) in self.users.iter().filter(|(read, _)| waiting.contains_key(read.as_str())) {
+            reads.extend(users.iter().map(|user| (user.as_str(), read.as_str())));
+        }
+        let mut rule = from;
+        for _ in 0..waiting.len() {
+            rule = reads.get(rule).copied().unwrap_or(rule);
+        }
+        rule.to_owned()
     }
 }
 
@@ -95,7 +114,8 @@ pub(crate) fn references_of<'a>(head: &Head<'a>, bodies: &'a [RuleBody]) -> Vec<
     })
 }
 
-fn name_of(rule: &Rule) -> Option<&str> {
+/// The name of a rule; what stands behind it in `name[key]` or `name.key` is left out.
+pub(crate) fn name_of(rule: &Rule) -> Option<&str> {
     match rule {
         Rule::Spec { head, .. } => Some(Head::of(head).name),
         Rule::Default { refr, .. } => root(refr),

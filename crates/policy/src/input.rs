@@ -1,7 +1,7 @@
 //! The input document: all that a policy can know about an action. `docs/reference/policy.md` describes every field.
 //!
-//! The first three parts are fixed by the workflow version. The others belong to one run: they are *bound*, and an answer
-//! that cannot depend on them holds for every run of the version.
+//! The first three parts are fixed by the workflow version, except for the arguments and variables of a command. The others belong to
+//! one run: they are *bound*, and an answer that cannot depend on them holds for every run of the version.
 
 use std::collections::BTreeMap;
 
@@ -26,6 +26,9 @@ pub struct PolicyInput {
 
 /// The parts of the document that belong to one run.
 pub const BOUND: &[&str] = &["run", "worker", "fields"];
+/// The parts of `action` that belong to one run where the step is a command: its arguments may hold expressions, and an operator may
+/// give it others.
+pub(crate) const BOUND_IN_COMMANDS: &[&str] = &["argv", "names", "env"];
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -119,6 +122,9 @@ pub struct RunFacts {
     pub writes: u32,
     /// What the run's model calls have cost so far.
     pub spend_micros: u64,
+    /// The price of something that the run has used is not known: it has spent more than that.
+    #[serde(default)]
+    pub unpriced: bool,
     /// People have agreed to this very action already, when its phase began.
     #[serde(default)]
     pub agreed: bool,
@@ -226,6 +232,7 @@ pub const PATHS: &[&str] = &[
     "run.attempt",
     "run.writes",
     "run.spend_micros",
+    "run.unpriced",
     "run.agreed",
     "worker.environments.*",
     "worker.segments.*",

@@ -24,6 +24,8 @@ pub const EVALUATION_TIME_MAX: Duration = Duration::from_millis(250);
 pub const WORK_INTERVAL: u32 = 8;
 /// Rules that may stand above each other: each takes room on the stack of the thread that evaluates.
 pub const RULES_DEEP_MAX: usize = 32;
+/// The same where tests of a bundle stand above its rules.
+pub const TEST_RULES_DEEP_MAX: usize = 40;
 /// What one test of a bundle may do, and how long it may take.
 pub const TEST_WORK_MAX: u64 = 10_000_000;
 pub const TEST_TIME_MAX: Duration = Duration::from_secs(5);
@@ -48,5 +50,6 @@ pub const GROUPS_MAX: usize = 64;
 pub const QUORUM_MAX: u32 = 10;
 
 const _: () = assert!(MODULE_BYTES_MAX <= SOURCE_BYTES_MAX);
+const _: () = assert!(RULES_DEEP_MAX < TEST_RULES_DEEP_MAX);
 const _: () = assert!(WORK_INTERVAL as u64 * 100 < WORK_MAX);
 const _: () = assert!(REASON_BYTES_MAX <= TEXT_BYTES_MAX);

@@ -2,11 +2,14 @@
 
 use std::fmt;
 
+use regorus::unstable::Module;
 use regorus::{Engine, Value};
 
 use crate::budget;
+use crate::bundle::check_depth;
 use crate::check::import_problems;
 use crate::functions::LIMITED;
+use crate::graph::RuleGraph;
 use crate::limits;
 use crate::problem::{LoadError, Problem};
 use crate::sources::BundleSources;
@@ -62,6 +65,8 @@ pub fn run_tests_while(sources: &BundleSources, is_awaited: impl Fn() -> bool) -
     if !problems.is_empty() {
         return Err(LoadError(problems));
     }
+    let all: Vec<&Module> = modules.iter().map(|module| &**module).collect();
+    check_depth(&RuleGraph::of(&all), &all, limits::TEST_RULES_DEEP_MAX)?;
     let mut tests: Vec<RuleTest> = Vec::new();
     for module in modules.iter().filter(|module| is_test(sources, module.package.span.source.file())) {
         let own = package(module);

@@ -61,3 +61,27 @@ fn the_whole_input_and_computed_parts_are_bound() {
     assert!(depends("a := input", false));
     assert!(depends("a := input[input.step.key]", false));
 }
+
+#[test]
+fn of_a_command_its_arguments_are_bound() {
+    let command = |argv: serde_json::Value| {
+        changed(&[("step.kind", json!("command")), ("action.argv", argv), ("workflow.profile", json!("dev-flex"))])
+    };
+    let says = |rules: &str, document: &interlock_policy::PolicyInput| {
+        let bundle = bundle(&format!("{rules}\n{}", allowing("\"t\""))).unwrap_or_else(|error| panic!("{error}"));
+        bundle.depends_on_bound(document)
+    };
+    let hello = command(json!(["/usr/bin/echo", "hello"]));
+    for rules in [
+        "a if \"drop\" in input.action.argv",
+        "a if \"drop\" in input.action.names",
+        "a if \"PATH\" in input.action.env",
+        "a if input.action[_] == 3",
+        "a if input[\"action\"][\"argv\"][1] == \"drop\"",
+        "b := input.action\na if \"drop\" in b.argv",
+    ] {
+        assert!(says(rules, &hello), "{rules}");
+        assert!(!says(rules, &changed(&[])), "a task has no arguments: {rules}");
+    }
+    assert!(!says("a if input.action.operation == \"/usr/bin/echo\"", &hello), "its program is the workflow's");
+}

@@ -6,7 +6,7 @@ mod sample;
 use std::fmt::Write;
 use std::time::{Duration, Instant};
 
-use interlock_policy::{Bundle, LoadError, Undecided};
+use interlock_policy::{Bundle, BundleSources, LoadError, Undecided, run_tests};
 use sample::{allowing, bundle, changed, with_data};
 
 /// The answer of a bundle that must load and must not decide; and it must say so soon.
@@ -140,6 +140,21 @@ fn rules_that_need_themselves_are_refused() {
     {
         let error = refused(&format!("{rules}\n{}", allowing("\"t\"")));
         assert!(error.to_string().contains("needs itself"), "{rules}: {error}");
+    }
+}
+
+#[test]
+fn tests_that_need_themselves_or_stand_too_deep_are_refused() {
+    let chain = (1..200).fold(String::new(), |chain, i| chain + &format!("r{i} := r{} + 1\n", i - 1));
+    for (tests, why) in [
+        ("f(x) := f(x + 1)\n\ntest_a if f(1) == 3\n".to_owned(), "needs itself"),
+        (format!("r0 := 1\n{chain}\ntest_a if r199 > 0\n"), "deep above each other"),
+    ] {
+        let own = format!("package interlock\n\n{}\n", allowing("\"t\""));
+        let files = [("own.rego", own), ("own_test.rego", format!("package own_test\n\n{tests}"))];
+        let sources = BundleSources::of_files(files.map(|(name, text)| (name.to_owned(), text))).unwrap();
+        let error = run_tests(&sources).expect_err("it would take all of the stack").to_string();
+        assert!(error.contains(why), "{error}");
     }
 }
 

@@ -44,6 +44,7 @@ fn run(plan: Plan) -> Run {
         position: 0,
         notes: Notes::default(),
         finished_at: None,
+        named_bundle: None,
     }
 }
 

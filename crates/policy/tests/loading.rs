@@ -40,6 +40,30 @@ fn a_bundle_without_a_decision_is_refused() {
 }
 
 #[test]
+fn a_rule_and_data_cannot_have_one_name() {
+    let load = |other: &str, data: &str| {
+        let own = format!("package interlock\n\n{}\n", allowing("\"t\""));
+        let files = [("own.rego", own), ("lists.rego", other.to_owned()), ("data.json", data.to_owned())];
+        let sources = BundleSources::of_files(files.map(|(name, text)| (name.to_owned(), text))).unwrap();
+        Bundle::load(sources).map(|_| ()).map_err(|error| error.to_string())
+    };
+    let rules = "package lists\n\nforbidden contains \"drop\"\n";
+    let clash = "lists.rego:3: data.json has a value for `data.lists.forbidden` as well: give one of them another name";
+    for data in ["{\"lists\": {\"forbidden\": []}}", "{\"lists\": {\"forbidden\": null}}", "{\"lists\": 3}"] {
+        assert_eq!(load(rules, data).unwrap_err(), clash, "{data}");
+    }
+    assert_eq!(load(rules, "{\"lists\": {\"allowed\": []}, \"forbidden\": 1}"), Ok(()));
+}
+
+#[test]
+fn a_rule_that_needs_itself_is_named_with_its_line() {
+    let text = said(&format!("a if z\ny if z\nz if y\n{}", allowing("\"t\"")));
+    let named =
+        ["policy.rego:4: the rule `interlock.y` needs itself", "policy.rego:5: the rule `interlock.z` needs itself"];
+    assert!(named.iter().any(|named| text.starts_with(named)), "`a` is no part of the circle: {text}");
+}
+
+#[test]
 fn data_that_is_no_json_says_where() {
     let error = with_data(&allowing("\"t\""), "{\n\"a\": secret\n}").map(|_| ()).unwrap_err().to_string();
     assert!(error.starts_with("data.json:2: not JSON"), "{error}");

@@ -221,6 +221,8 @@ pub enum ProblemKind {
     FeedBehind,
     /// Events reach the audit log late.
     AuditBehind,
+    /// The store takes no commits: its disk is full, its database is away, or it was restored.
+    StoreStopped,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]

@@ -139,7 +139,7 @@ pub struct PolicyFiles {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct EvalPolicy {
-    /// Of this version; of the one in force where omitted.
+    /// Of this version, `0` for the policy that comes with the server; of the one in force where omitted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<u32>,
     #[schema(value_type = Object)]
@@ -163,7 +163,7 @@ pub struct PolicyAnswer {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ReplayPolicy {
-    /// Of this version; of the one in force where omitted.
+    /// Of this version, `0` for the policy that comes with the server; of the one in force where omitted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<u32>,
     /// How far back, in days.
@@ -182,12 +182,42 @@ pub struct PolicyReplay {
     pub newly_undecided: usize,
     /// The same verdict, for other reasons or with other obligations.
     pub otherwise: usize,
-    /// Decisions whose input this release cannot read.
+    /// Decisions whose input this release cannot read, or was not kept whole where these rules look at the fields.
     pub unreadable: usize,
     /// The first differences.
     pub differences: Vec<PolicyDifference>,
     /// There are more decisions than were looked at.
     pub more: bool,
+    /// Steps that the rules in force allow in every run. No decision is kept of those.
+    #[serde(default)]
+    pub standing: StandingReplay,
+}
+
+/// What another policy would say to steps that the rules in force allow in every run, of the newest version of each workflow.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct StandingReplay {
+    /// Steps that were looked at.
+    pub steps: usize,
+    pub same: usize,
+    /// Allowed as far as the workflow says; what a run is, or is given, may change that.
+    pub may_change: usize,
+    pub newly_gated: usize,
+    pub newly_denied: usize,
+    pub newly_undecided: usize,
+    /// The first steps that would not be allowed in every run.
+    pub differences: Vec<StandingDifference>,
+    /// There are more workflows than were looked at, or some that cannot be read.
+    pub more: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct StandingDifference {
+    pub workflow: String,
+    pub version: u32,
+    pub step: String,
+    /// `needs_approval`, `deny` or `undecided`.
+    pub after: String,
+    pub reasons: Vec<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]

@@ -253,7 +253,15 @@ impl From<EngineError> for ApiError {
             EngineError::Payload(error) => error.into(),
             EngineError::Read(error) => error.into(),
             EngineError::DiskFull(_) => {
-                tracing::error!(what = detail, "the disk of the store is full");
+                static TOLD: OutageTold = OutageTold::new();
+                if TOLD.is_news() {
+                    tracing::error!(
+                        what = detail,
+                        "the disk of the store is full; requests are refused until there is room"
+                    );
+                } else {
+                    tracing::debug!(what = detail, "the disk of the store is still full");
+                }
                 let detail = "the disk of the store is full: nothing is committed until the operator has made room; \
                               then it goes on by itself, and the same request works";
                 Self::new(StatusCode::SERVICE_UNAVAILABLE, code, detail)
@@ -294,12 +302,29 @@ impl From<PayloadError> for ApiError {
 /// How long an outage that goes on is not told again, however many requests meet it. The loops tell of its end.
 const TOLD_AGAIN_AFTER: Duration = Duration::from_mins(5);
 
+/// When an outage was last told.
+struct OutageTold(Mutex<Option<Instant>>);
+
+impl OutageTold {
+    const fn new() -> Self {
+        Self(Mutex::new(None))
+    }
+
+    /// Whether it is to be told now.
+    fn is_news(&self) -> bool {
+        let mut told = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_news = told.is_none_or(|told| told.elapsed() >= TOLD_AGAIN_AFTER);
+        if is_news {
+            *told = Some(Instant::now());
+        }
+        is_news
+    }
+}
+
 /// The database is away or slow: nothing is lost, and the same request works once it is back.
 fn store_away(code: &str, what: &str) -> ApiError {
-    static TOLD: Mutex<Option<Instant>> = Mutex::new(None);
-    let mut told = TOLD.lock().unwrap_or_else(PoisonError::into_inner);
-    if told.is_none_or(|told| told.elapsed() >= TOLD_AGAIN_AFTER) {
-        *told = Some(Instant::now());
+    static TOLD: OutageTold = OutageTold::new();
+    if TOLD.is_news() {
         tracing::error!(what, "the database does not answer; requests are refused until it does");
     } else {
         tracing::debug!(what, "the database still does not answer");
@@ -350,6 +375,14 @@ mod tests {
             assert_eq!((problem.code.as_str(), problem.is_transient()), (code, transient));
             assert!(!problem.detail.contains("secret"));
         }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_outage_that_many_requests_meet_is_told_once_in_a_while() {
+        let told = OutageTold::new();
+        assert!(told.is_news() && !told.is_news() && !told.is_news());
+        tokio::time::advance(TOLD_AGAIN_AFTER).await;
+        assert!(told.is_news() && !told.is_news());
     }
 
     /// What a request meets only while others get in its way, and what stays between the engine and its workers.

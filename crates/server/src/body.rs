@@ -14,7 +14,6 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::api_error::ApiError;
 use crate::connections::ConnectionOptions;
-use crate::state::AppState;
 use crate::{limits, matrix};
 
 /// What bodies that have not come in completely hold in memory.
@@ -58,13 +57,12 @@ impl Drop for Share<'_> {
 struct BodyRead(Arc<AtomicBool>);
 
 /// The whole body.
-pub async fn read(request: Request, state: &AppState) -> Result<Bytes, ApiError> {
+pub async fn read(request: Request, unfinished: &Unfinished) -> Result<Bytes, ApiError> {
     let max = bytes_max(&request);
     if content_length(request.headers()).is_some_and(|length| length > max as u64) {
         return Err(too_large(max));
     }
     let mark = request.extensions().get::<BodyRead>().cloned();
-    let unfinished = state.unfinished();
     let ConnectionOptions { body_idle_timeout, body_timeout, .. } = unfinished.options;
     let mut share = Share { of: unfinished, bytes: 0 };
     let deadline = Instant::now() + body_timeout;

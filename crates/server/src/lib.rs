@@ -14,17 +14,20 @@ mod broker;
 pub mod confinement;
 mod connections;
 mod directive;
+mod embedded;
 pub mod etag;
 mod guard;
 mod idempotency;
 pub mod identity;
 mod links;
 mod listen;
+mod listing;
 mod live;
 pub mod matrix;
 mod metrics;
 mod observe;
 pub mod openapi;
+mod options;
 mod origin;
 pub mod pages;
 mod parameters;
@@ -42,7 +45,8 @@ mod unique;
 
 pub use connections::{ConnectionOptions, TrustedProxies};
 pub use identity::{Caller, Identity, ServerSecret};
-pub use listen::{Server, ServerError, ServerOptions};
+pub use listen::{Server, ServerError};
+pub use options::ServerOptions;
 pub use router::router;
 
 /// Bounds of the HTTP surface.

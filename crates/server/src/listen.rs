@@ -3,95 +3,19 @@
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
-use std::time::Duration;
 
-use interlock_broker::BrokerAddress;
-use interlock_core::ids::TenantId;
-use interlock_core::time::Millis;
 use interlock_engine::{Engine, EngineError};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
-use crate::connections::{self, ConnectionOptions, Front, TrustedProxies};
-use crate::identity::oidc::Provider;
-use crate::identity::{Identity, IdentityOptions, SecretError, ServerSecret};
+use crate::connections::Front;
+use crate::identity::{Identity, SecretError};
 use crate::links::setup_link;
+use crate::options::{ServerOptions, scheme};
 use crate::router::router_of;
 use crate::state::AppState;
-use crate::tls::{Tls, TlsError, TlsOptions};
-use crate::{broker, limits, live};
-
-/// The port of a server for which no other one is configured.
-pub const DEFAULT_PORT: u16 = 8420;
-
-#[derive(Clone)]
-pub struct ServerOptions {
-    /// Loopback by default.
-    pub listen: SocketAddr,
-    /// The tenant of people who sign in without naming one.
-    pub default_tenant: TenantId,
-    /// The key of all hashes of credentials. Shared by all servers of one store.
-    pub secret: ServerSecret,
-    /// How often one client may ask, unless its key says otherwise.
-    pub requests_per_min: Option<u32>,
-    /// How people reach the server, if not by the address it listens on: `https://interlock.example.org`.
-    pub public_url: Option<String>,
-    /// How long a visit of a person lasts, and a link by which a password is set.
-    pub session: Millis,
-    pub invite: Millis,
-    /// Who vouches for people.
-    pub oidc: Option<Provider>,
-    /// How long requests that are under way may take once the shutdown has begun.
-    pub drain: Duration,
-    /// How long connections are still taken once the shutdown has begun, while `/readyz` says that it has: the load
-    /// balancer looks there, and sends no more connections before the port closes.
-    pub linger: Duration,
-    /// How many connections, and how slow they may be.
-    pub connections: ConnectionOptions,
-    /// Reverse proxies whose `X-Forwarded-For` is believed; none by default.
-    pub trusted_proxies: TrustedProxies,
-    /// HTTPS; plain HTTP where there is none.
-    pub tls: Option<TlsOptions>,
-    /// How many live streams one tenant may have open here.
-    pub live_streams_per_tenant_max: usize,
-    /// Where workers may make their calls over Redis Streams; they make requests where there is none.
-    pub broker: Option<BrokerAddress>,
-}
-
-impl ServerOptions {
-    /// With a secret of its own, which no other process knows.
-    pub fn new(default_tenant: TenantId) -> Self {
-        Self {
-            listen: SocketAddr::from((Ipv4Addr::LOCALHOST, DEFAULT_PORT)),
-            default_tenant,
-            secret: ServerSecret::random(),
-            requests_per_min: Some(limits::REQUESTS_PER_MIN),
-            public_url: None,
-            session: Millis::from_hours(12),
-            invite: Millis::from_hours(1),
-            oidc: None,
-            drain: Duration::from_secs(10),
-            linger: Duration::ZERO,
-            connections: ConnectionOptions::default(),
-            trusted_proxies: TrustedProxies::default(),
-            tls: None,
-            live_streams_per_tenant_max: live::limits::STREAMS_PER_TENANT_MAX,
-            broker: None,
-        }
-    }
-}
-
-impl ServerOptions {
-    pub(crate) fn identity(&self) -> IdentityOptions {
-        let https = self.public_url.as_ref().is_some_and(|url| url.starts_with("https://"));
-        IdentityOptions {
-            requests_per_min: self.requests_per_min,
-            session: self.session,
-            invite: self.invite,
-            secure_cookies: https || self.tls.is_some() || !self.listen.ip().is_loopback(),
-        }
-    }
-}
+use crate::tls::{Tls, TlsError};
+use crate::{broker, connections};
 
 /// Why a server does not come up, or breaks off.
 #[derive(Debug, thiserror::Error)]
@@ -208,15 +132,11 @@ impl Server {
     }
 }
 
-pub(crate) const fn scheme(encrypted: bool) -> &'static str {
-    if encrypted { "https" } else { "http" }
-}
-
 /// Connections take over what their listener says. Left to itself the kernel holds megabytes for each watcher that does
 /// not read, and the watcher is found slow only after them.
 #[cfg(target_os = "linux")]
 fn bound_unsent(listener: &TcpListener) {
-    if let Err(error) = socket2::SockRef::from(listener).set_tcp_notsent_lowat(limits::UNSENT_BYTES_MAX) {
+    if let Err(error) = socket2::SockRef::from(listener).set_tcp_notsent_lowat(crate::limits::UNSENT_BYTES_MAX) {
         tracing::debug!(%error, "the kernel decides how much it holds for connections that do not read");
     }
 }

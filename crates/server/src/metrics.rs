@@ -1,4 +1,5 @@
-//! Numbers for Prometheus. Labels are bounded: routes by their pattern, never by what stands in it; no tenants.
+//! Numbers for Prometheus. Labels are bounded: routes by their pattern, never by what stands in it; tenants only where the
+//! operator asks for them, and then so many.
 
 use std::collections::HashSet;
 use std::fmt::{self, Write as _};
@@ -9,7 +10,7 @@ use interlock_core::limits::ORPHANED_AFTER;
 use interlock_core::state::{AssignmentState, RunState};
 use interlock_core::time::Timestamp;
 use interlock_engine::EngineError;
-use interlock_engine::counters::{DURATION_BOUNDS_MS, Histogram as Measured};
+use interlock_engine::counters::{DURATION_BOUNDS_MS, Histogram as Measured, OTHER, TransitionCount};
 use interlock_engine::loops::supervise::LoopHealth;
 use interlock_engine::parts::EngineHealth;
 use interlock_engine::traces::TracesDropped;
@@ -28,6 +29,8 @@ use crate::api_error::ApiError;
 
 /// Counting live runs looks at all of them; this often is enough.
 const LIVE_KEPT: Duration = Duration::from_secs(10);
+/// Counts of live runs by tenant and state; what is beyond is counted together.
+const LIVE_BY_TENANT_MAX: usize = 1_000;
 /// Upper bounds of answer times, in seconds.
 const ANSWER_BOUNDS: [f64; 10] = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.1, 0.5, 2.5, 10.0, 60.0];
 
@@ -119,7 +122,8 @@ impl BrokerResult {
 /// How many runs live.
 #[derive(Debug, Clone)]
 struct Live {
-    by_state: Vec<(RunState, u64)>,
+    /// By tenant (empty where tenants are not told apart) and state.
+    active: Vec<(String, RunState, u64)>,
     orphaned: u64,
 }
 
@@ -220,12 +224,37 @@ impl Metrics {
         {
             return Ok(counts.clone());
         }
-        let by_state = health.store_health().live_by_state().await?;
+        let active = active(health).await?;
         let orphaned = health.store_health().orphans(now - ORPHANED_AFTER).await?;
-        let counts = Live { by_state, orphaned };
+        let counts = Live { active, orphaned };
         *kept = Some((Instant::now(), counts.clone()));
         Ok(counts)
     }
+}
+
+/// How many runs live, by tenant where these are told apart, and by state.
+async fn active(health: &EngineHealth) -> Result<Vec<(String, RunState, u64)>, ApiError> {
+    let by_tenant = health.counters().by_tenant();
+    let mut active = Vec::new();
+    if by_tenant {
+        let named = health.store_health().live_by_tenant(LIVE_BY_TENANT_MAX).await?;
+        active.extend(named.into_iter().map(|(tenant, state, count)| (tenant.to_string(), state, count)));
+    }
+    for (state, all) in health.store_health().live_by_state().await? {
+        let named: u64 = active.iter().filter(|(_, of, _)| *of == state).map(|(_, _, count)| *count).sum();
+        let rest = all.saturating_sub(named);
+        if !by_tenant {
+            active.push((String::new(), state, rest));
+        } else if active.len() >= LIVE_BY_TENANT_MAX && rest > 0 {
+            active.push((OTHER.to_owned(), state, rest));
+        }
+    }
+    Ok(active)
+}
+
+/// The labels of a number about runs: the tenant's too, where it has one.
+fn with_tenant<'a, const N: usize>(labels: [(&'a str, &'a str); N], tenant: &'a str) -> Vec<(&'a str, &'a str)> {
+    labels.into_iter().chain((!tenant.is_empty()).then_some(("tenant_id", tenant))).collect()
 }
 
 /// The same numbers in the text format 0.0.4, which Prometheus reads unless it is asked for more: counters are declared
@@ -266,8 +295,9 @@ fn name_of(method: &Method) -> &'static str {
 #[derive(Debug)]
 struct OfRuns {
     live: Live,
-    transitions: Vec<(Option<RunState>, RunState, u64)>,
-    durations: Vec<(RunState, Measured)>,
+    transitions: Vec<TransitionCount>,
+    /// By workflow, state and tenant.
+    durations: Vec<([String; 3], Measured)>,
     loops: Vec<LoopHealth>,
     set_aside: u64,
     output_refused: u64,
@@ -299,7 +329,7 @@ impl Collector for OpenSockets {
     }
 }
 
-/// Histograms of spans, one for each set of labels.
+/// Histograms of spans, one for each set of labels. A label without a value is left out.
 fn spans<const N: usize>(
     encoder: &mut DescriptorEncoder<'_>,
     (name, about): (&str, &str),
@@ -311,7 +341,8 @@ fn spans<const N: usize>(
         let bounds = DURATION_BOUNDS_MS.iter().map(|bound| *bound as f64 / 1_000.0).chain([f64::INFINITY]);
         let buckets: Vec<_> = bounds.zip(measured.counts.iter().copied()).collect();
         let (sum, count) = (measured.sum_ms as f64 / 1_000.0, measured.counts.iter().sum());
-        let labels: Vec<(&str, &str)> = labels.iter().copied().zip(values.iter().map(String::as_str)).collect();
+        let pairs = labels.iter().copied().zip(values.iter().map(String::as_str));
+        let labels: Vec<(&str, &str)> = pairs.filter(|(_, value)| !value.is_empty()).collect();
         spans.encode_family(&labels)?.encode_histogram::<NoLabelSet>(sum, count, &buckets, None)?;
     }
     Ok(())
@@ -321,8 +352,8 @@ impl Collector for OfRuns {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
         let about = "Runs that have not ended, of all servers on this store.";
         let mut active = encoder.encode_descriptor("runs_active", about, None, MetricType::Gauge)?;
-        for (state, count) in &self.live.by_state {
-            active.encode_family(&[("status", state.as_str())])?.encode_gauge(count)?;
+        for (tenant, state, count) in &self.live.active {
+            active.encode_family(&with_tenant([("status", state.as_str())], tenant))?.encode_gauge(count)?;
         }
         let about = "Runs whose step a worker has that was not heard of for long, of all servers on this store.";
         let mut orphaned = encoder.encode_descriptor("runs_orphaned", about, None, MetricType::Gauge)?;
@@ -354,8 +385,9 @@ impl Collector for OfRuns {
         }
         let about = "Changes of a run's state that this server has committed.";
         let mut transitions = encoder.encode_descriptor("run_transitions", about, None, MetricType::Counter)?;
-        for (from, to, count) in &self.transitions {
+        for TransitionCount { tenant, from, to, count } in &self.transitions {
             let labels = [("from_state", from.map_or("none", RunState::as_str)), ("to_state", to.as_str())];
+            let labels = with_tenant(labels, tenant);
             transitions.encode_family(&labels)?.encode_counter::<NoLabelSet, _, u64>(count, None)?;
         }
         let about = "Commands that a sandbox, a worker's rules or the policy has refused, by profile.";
@@ -372,9 +404,7 @@ impl Collector for OfRuns {
             results.encode_family(&labels)?.encode_counter::<NoLabelSet, _, u64>(count, None)?;
         }
         let about = ("run_duration", "How long runs took that this server has ended.");
-        let ended: Vec<_> =
-            self.durations.iter().map(|(state, measured)| ([state.as_str().to_owned()], measured.clone())).collect();
-        spans(&mut encoder, about, ["status"], &ended)?;
+        spans(&mut encoder, about, ["type", "status", "tenant_id"], &self.durations)?;
         let about = ("execution_step_duration", "How long attempts at steps took whose end this server has committed.");
         spans(&mut encoder, about, ["environment", "connector"], &self.attempts)?;
         let about = ("approval_wait_duration", "How long people were waited for, until they decided or it expired.");

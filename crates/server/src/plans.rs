@@ -8,10 +8,9 @@ use interlock_core::ids::TenantId;
 use interlock_core::json::{Hash, Json};
 use interlock_core::plan::Plan;
 use interlock_core::text::json_words::json_error;
-use interlock_engine::EncodedPlan;
+use interlock_engine::{EncodedPlan, Engine};
 
 use crate::api_error::ApiError;
-use crate::state::AppState;
 
 /// Past this many the memory is emptied, which costs reading each of them once more.
 const PLANS_MAX: usize = 1_024;
@@ -23,14 +22,14 @@ pub struct Plans(Mutex<HashMap<Hash, Arc<EncodedPlan>>>);
 
 impl Plans {
     /// The plan that a text says. Where it is not known yet its expressions are read where all of a tenant's are.
-    pub async fn read(&self, state: &AppState, tenant: TenantId, text: &Json) -> Result<Arc<EncodedPlan>, ApiError> {
+    pub async fn read(&self, engine: &Engine, tenant: TenantId, text: &Json) -> Result<Arc<EncodedPlan>, ApiError> {
         let hash = Hash::of(text.as_str().as_bytes());
         if let Some(known) = self.0.lock().unwrap_or_else(PoisonError::into_inner).get(&hash) {
             return Ok(Arc::clone(known));
         }
         let plan: Plan =
             text.decode().map_err(|error| ApiError::malformed(format!("the body: plan: {}", json_error(&error))))?;
-        let plan = state.evaluate(tenant, move |budget| EncodedPlan::given(plan, budget)).await??;
+        let plan = engine.evaluate(tenant, move |budget| EncodedPlan::given(plan, budget)).await??;
         if text.len() <= PLAN_BYTES_MAX {
             let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
             if known.len() >= PLANS_MAX {

@@ -107,7 +107,7 @@ impl FromRequest<AppState> for RawBody {
     type Rejection = ApiError;
 
     async fn from_request(request: Request, state: &AppState) -> Result<Self, ApiError> {
-        body::read(request, state).await.map(Self)
+        body::read(request, state.unfinished()).await.map(Self)
     }
 }
 
@@ -119,7 +119,7 @@ impl<T: DeserializeOwned> FromRequest<AppState> for Fields<T> {
 
     async fn from_request(request: Request, state: &AppState) -> Result<Self, ApiError> {
         let (method, headers) = (request.method().clone(), request.headers().clone());
-        let bytes = body::read(request, state).await?;
+        let bytes = body::read(request, state.unfinished()).await?;
         let mut whole = Request::new(bytes.into());
         (*whole.method_mut(), *whole.headers_mut()) = (method, headers);
         let fields = Form::<T>::from_request(whole, state).await;
@@ -406,7 +406,7 @@ pub fn text(field: &str, text: Option<String>) -> Result<Option<String>, ApiErro
 /// Why a person does something: said, and within bounds.
 pub fn reason(text: String) -> Result<String, ApiError> {
     let max = interlock_core::limits::REASON_BYTES_MAX;
-    if text.trim().is_empty() {
+    if interlock_core::text::visible::is_blank(&text) {
         return Err(ApiError::invalid("`reason` is empty; say why, it stands in the history"));
     }
     if text.len() > max {

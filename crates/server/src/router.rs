@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 use crate::api_error::ApiError;
 use crate::body::close_if_unread;
 use crate::idempotency::outlive_connection;
-use crate::listen::ServerOptions;
+use crate::options::ServerOptions;
 use crate::parameters::check_query;
 use crate::request::check_address;
 use crate::routes::agent::calls::Calls;
@@ -22,15 +22,15 @@ pub fn router(engine: Engine, options: &ServerOptions, shutdown: CancellationTok
 }
 
 pub(crate) fn router_of(state: AppState) -> Router {
-    let guarded = Router::from(routes::guarded())
+    let guarded = routes::guarded::<Router<AppState>>()
         .route_layer(from_fn(outlive_connection))
         .route_layer(from_fn(check_query))
         .route_layer(from_fn_with_state(state.clone(), guard::check))
         .layer(Extension(Calls::new(&state)));
     Router::new()
         .merge(guarded)
-        .merge(Router::from(routes::live::sockets()))
-        .merge(Router::from(routes::open()))
+        .merge(routes::live::sockets::<Router<AppState>>())
+        .merge(routes::open::<Router<AppState>>())
         .merge(openapi::routes())
         .merge(pages::routes())
         .fallback(pages::console::answer)

@@ -8,7 +8,7 @@ use interlock_core::ids::TenantId;
 use interlock_core::json::Json;
 use interlock_core::time::{Millis, Timestamp};
 use interlock_engine::payloads::Payloads;
-use interlock_engine::{Engine, EngineError, parts};
+use interlock_engine::{EncodedPlan, Engine, EngineError, parts};
 use interlock_store::{Installation, SignIn, TenantStore};
 use interlock_workflow::expression::budget::Budget;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -21,9 +21,9 @@ use crate::broker::Broker;
 use crate::identity::Identity;
 use crate::identity::oidc::Provider;
 use crate::limits;
-use crate::listen::{ServerOptions, scheme};
 use crate::live::Hub;
 use crate::metrics::Metrics;
+use crate::options::{ServerOptions, scheme};
 use crate::plans::Plans;
 use crate::seats::Seats;
 use crate::tls::{Tls, WorkerIssuer};
@@ -161,8 +161,9 @@ impl AppState {
         &self.0.metrics
     }
 
-    pub(crate) fn plans(&self) -> &Plans {
-        &self.0.plans
+    /// The plan that a text says.
+    pub(crate) async fn plan_of(&self, tenant: TenantId, text: &Json) -> Result<Arc<EncodedPlan>, ApiError> {
+        self.0.plans.read(&self.0.engine, tenant, text).await
     }
 
     pub fn identity(&self) -> &Identity {

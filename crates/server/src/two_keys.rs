@@ -150,6 +150,9 @@ impl GuardedRequest {
         if row.request_hash != self.hash {
             return Err(refused("is about another request; agreed to was exactly that one"));
         }
+        if !is_agreed_still(state, &row).await? {
+            return Err(refused("was agreed to by an account that is no admin's any more; ask again"));
+        }
         let details = json!({ "subject": row.subject, "method": row.method, "path": row.path });
         let what = note::by(caller, "change.used", id, &details);
         let used = UseChange { tenant: caller.tenant, change: id, request: self.hash, at: now };
@@ -169,7 +172,9 @@ impl GuardedRequest {
         self.check_secrets()?;
         let store = state.for_tenant(caller.tenant);
         let (now, name) = (state.now(), caller.name());
-        if let Some(row) = store.change_asked(self.hash, &name, now).await? {
+        if let Some(row) = store.change_asked(self.hash, &name, now).await?
+            && is_agreed_still(state, &row).await?
+        {
             return Ok(needs_second_key(row.id));
         }
         let mut excluded = vec![name.clone()];
@@ -210,6 +215,15 @@ impl GuardedRequest {
              out, and send an invite (`POST /users/{user}/invite`)",
         ))
     }
+}
+
+/// Whether the word of the second admin counts, as far as it was given: that of an account that was disabled since, or has
+/// lost the role, does not.
+async fn is_agreed_still(state: &AppState, row: &ChangeRow) -> Result<bool, ApiError> {
+    let approved = row.state == ChangeState::Approved;
+    let Some(second) = row.decided_by.as_deref().filter(|_| approved) else { return Ok(true) };
+    let user = state.for_tenant(row.tenant).user_named(second).await?;
+    Ok(user.is_some_and(|user| user.disabled_at.is_none() && user.roles.grant(Permission::Administer)))
 }
 
 /// The body as others may see it: what is secret in it is known by its hash alone.
@@ -263,7 +277,9 @@ pub async fn check_settings(
         ));
     }
     // Two keys for the policy mean nothing without two keys for access: one admin could make the second one.
-    if change.two_keys_for_policy == Some(true) && !change.two_keys_for_access.unwrap_or(before.two_keys_for_access) {
+    let for_policy = change.two_keys_for_policy.unwrap_or(before.two_keys_for_policy);
+    let for_access = change.two_keys_for_access.unwrap_or(before.two_keys_for_access);
+    if changes_two_keys && for_policy && !for_access {
         return Err(ApiError::invalid(
             "`two_keys_for_policy` goes with `two_keys_for_access`: otherwise one admin could make the second one",
         ));

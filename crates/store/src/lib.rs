@@ -40,6 +40,7 @@ mod people;
 mod plans;
 mod policies;
 mod postgres;
+mod readable;
 mod receipts;
 mod retention;
 mod runs;

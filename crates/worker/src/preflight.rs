@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use interlock_core::state::PreflightCheck;
 use interlock_core::work::offer::{OfferAnswer, OfferVerdict, RunOffer};
+use interlock_credentials::{Credentials, StepScope};
 use interlock_protocol::transport::{Transport, TransportError};
 use interlock_sandbox::{Profile, WorkDir};
-use tokio::time::{Instant, timeout};
+use tokio::time::{Instant, timeout_at};
 use tracing::{info, warn};
 
 use crate::attempt::Slots;
@@ -36,9 +37,11 @@ impl FailedCheck {
 impl<T: Transport> Slots<T> {
     /// Looks at an offered run, and takes it or says why not.
     pub async fn preflight(&self, offer: RunOffer) {
-        let until = Instant::now() + offer.ack_within_ms.as_duration();
+        let (begun, time) = (Instant::now(), offer.ack_within_ms.as_duration());
+        let until = begun + time;
         let (at, epoch, number) = (offer.at, offer.epoch, offer.number);
-        let answer = match self.check(&offer).await {
+        // What is left is for the answer.
+        let answer = match self.check(&offer, begun + time * 4 / 5).await {
             Ok(()) => OfferVerdict::Acked,
             Err(FailedCheck { check, why, own_fault }) => {
                 info!(run = %at.run, workflow = offer.workflow, %check, why, own_fault, "a run is refused");
@@ -65,15 +68,19 @@ impl<T: Transport> Slots<T> {
         }
     }
 
-    async fn check(&self, offer: &RunOffer) -> Result<(), FailedCheck> {
+    /// The checks that ask others are over by `until`, each under its own name.
+    async fn check(&self, offer: &RunOffer, until: Instant) -> Result<(), FailedCheck> {
         let sandbox = |why: String| FailedCheck::refused(PreflightCheck::Sandbox, why);
         let commands = self.commands.as_ref().ok_or_else(|| sandbox("no commands are run here".to_owned()))?;
         let profile = commands
             .profile(&offer.profile)
             .ok_or_else(|| sandbox(format!("no commands of `{}` are run here", offer.profile)))?;
         permitted(commands, profile, offer)?;
-        confined(commands, profile, offer).await?;
-        self.has_credentials(commands, offer).await?;
+        confined(commands, profile, until).await?;
+        let credentials = &commands.options().credentials;
+        let (tenant, environment) = (offer.at.tenant, Some(offer.environment.as_str()));
+        let scope = RunSecrets { tenant, environment, enrolled: self.enrolled }.scope(credentials);
+        in_reach(credentials, &scope, &offer.credentials, until).await?;
         let workdir = |why: String| FailedCheck::refused(PreflightCheck::Workdir, why);
         if profile.spec().work != WorkDir::Bound {
             return Err(workdir(format!("the sandbox of `{profile}` has no place for a directory")));
@@ -89,26 +96,31 @@ impl<T: Transport> Slots<T> {
         self.session.workdirs.keep(offer.at, RunFolder::new(folder));
         Ok(())
     }
+}
 
-    /// Whether a step could have each of them. Nothing is leased for a run that is not this worker's yet.
-    async fn has_credentials(&self, commands: &Commands, offer: &RunOffer) -> Result<(), FailedCheck> {
-        let credentials = &commands.options().credentials;
-        let (tenant, environment) = (offer.at.tenant, Some(offer.environment.as_str()));
-        let scope = RunSecrets { tenant, environment, enrolled: self.enrolled }.scope(credentials);
-        for name in &offer.credentials {
-            if let Err(error) = credentials.check(&scope, name).await {
-                let (why, own_fault) = (error.to_string(), error.cause.is_out_of_reach());
-                return Err(FailedCheck { check: PreflightCheck::Credentials, why, own_fault });
-            }
+/// Whether a step could have each of them. Nothing is leased for a run that is not this worker's yet.
+async fn in_reach(
+    credentials: &Credentials,
+    scope: &StepScope,
+    names: &[String],
+    until: Instant,
+) -> Result<(), FailedCheck> {
+    for name in names {
+        let Ok(checked) = timeout_at(until, credentials.check(scope, name)).await else {
+            let why = format!("whether `{name}` can be had was not answered in time");
+            return Err(FailedCheck::own(PreflightCheck::Credentials, why));
+        };
+        if let Err(error) = checked {
+            let (why, own_fault) = (error.to_string(), error.cause.is_out_of_reach());
+            return Err(FailedCheck { check: PreflightCheck::Credentials, why, own_fault });
         }
-        Ok(())
     }
+    Ok(())
 }
 
 /// Whether the sandbox can be set up, tried out in time for the answer.
-async fn confined(commands: &Arc<Commands>, profile: Profile, offer: &RunOffer) -> Result<(), FailedCheck> {
-    let time = offer.ack_within_ms.as_duration() * 4 / 5;
-    let tried = timeout(time, commands.confines(profile)).await;
+async fn confined(commands: &Arc<Commands>, profile: Profile, until: Instant) -> Result<(), FailedCheck> {
+    let tried = timeout_at(until, commands.confines(profile)).await;
     let tried = tried.unwrap_or_else(|_| Err("its controls could not be tried out in time".to_owned()));
     tried.map_err(|why| FailedCheck::own(PreflightCheck::Sandbox, why))
 }
@@ -127,9 +139,64 @@ fn permitted(commands: &Commands, profile: Profile, offer: &RunOffer) -> Result<
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
+    use futures::future::{BoxFuture, pending, ready};
+    use interlock_core::ids::TenantId;
     use interlock_core::plan::WORKDIR_PROFILES;
+    use interlock_core::time::Timestamp;
+    use interlock_credentials::{
+        Cause, Clock, CredentialsOptions, Description, Entry, EntryKind, Fetched, Lease, Location, SecretProvider,
+    };
+    use uuid::Uuid;
 
     use super::*;
+
+    /// Takes a call and does not answer it.
+    struct Silent;
+
+    impl SecretProvider for Silent {
+        fn locate(&self, _: TenantId, name: &str) -> Result<Location, Cause> {
+            let entry = Entry { path: name.to_owned(), kind: EntryKind::Plain };
+            Ok(Location { entry, field: "value".to_owned() })
+        }
+
+        fn fetch<'a>(&'a self, _: &'a Entry) -> BoxFuture<'a, Result<Fetched, Cause>> {
+            Box::pin(pending())
+        }
+
+        fn renew<'a>(&'a self, _: &'a str, _: Duration) -> BoxFuture<'a, Result<Lease, Cause>> {
+            Box::pin(pending())
+        }
+
+        fn revoke<'a>(&'a self, _: &'a str) -> BoxFuture<'a, Result<(), Cause>> {
+            Box::pin(pending())
+        }
+
+        fn describe(&self) -> BoxFuture<'_, Description> {
+            let (name, at, detail) = ("slow".to_owned(), "nowhere".to_owned(), String::new());
+            Box::pin(ready(Description { name, kind: "test", at, reachable: true, detail }))
+        }
+    }
+
+    /// The server waits for the answer for so long: it says which check it was, and who is asked next.
+    #[tokio::test(start_paused = true)]
+    async fn a_provider_that_does_not_answer_fails_its_check_in_time_for_the_answer() {
+        let provider: Arc<dyn SecretProvider> = Arc::new(Silent);
+        let credentials = Credentials::new(CredentialsOptions {
+            providers: [("slow".to_owned(), provider)].into(),
+            environments: [("default".to_owned(), "slow".to_owned())].into(),
+            environment: "default".to_owned(),
+            journal: None,
+            clock: Clock::new(|| Timestamp(0)),
+        });
+        let scope = StepScope { tenant: TenantId(Uuid::from_u128(7)), environment: None };
+        let (begun, names) = (Instant::now(), ["A".to_owned(), "B".to_owned()]);
+        let failed = in_reach(&credentials, &scope, &names, begun + Duration::from_secs(4)).await.unwrap_err();
+        assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
+        assert_eq!((failed.check, failed.own_fault), (PreflightCheck::Credentials, true));
+        assert!(failed.why.contains("`A`"), "{}", failed.why);
+    }
 
     #[test]
     fn a_directory_is_for_the_profiles_whose_sandbox_binds_one() {

@@ -8,6 +8,7 @@ use tracing::{info, warn};
 
 use crate::executors::command::Commands;
 use crate::limits;
+use crate::outage::RepeatedCall;
 use crate::retry::timed;
 use crate::session::{Session, takes};
 
@@ -41,7 +42,7 @@ async fn heartbeats<T: Transport>(session: &Session<T>) {
             Heartbeat { session: session.id, held, draining, keeps, canary, round_trip_ms: round_trip_ms.take() };
         match timed(session.renew_every, session.transport.heartbeat(heartbeat)).await {
             Ok(renewed) if renewed.known => {
-                session.outage.over();
+                session.outage.over(RepeatedCall::Renewal);
                 let took = Millis::from(sent_at.elapsed());
                 session.measured(took, &renewed.takes);
                 round_trip_ms = takes(&renewed.takes, ROUND_TRIP).then_some(took);
@@ -72,7 +73,7 @@ async fn heartbeats<T: Transport>(session: &Session<T>) {
                 return session.gone.cancel();
             }
             Err(error) => {
-                session.outage.met(&error);
+                session.outage.met(RepeatedCall::Renewal, &error);
                 said_draining = draining;
                 next_at = Instant::now() + session.jitter.spread(limits::RENEWAL_PAUSE);
             }

@@ -19,7 +19,7 @@ use crate::attempt::Slots;
 use crate::executors::command::Commands;
 use crate::executors::connector::Connectors;
 use crate::limits;
-use crate::outage::Outage;
+use crate::outage::{Outage, RepeatedCall};
 use crate::renew::{keep_alive, prove_when_asked};
 use crate::retry::{Jitter, Pauses, retry, timed};
 use crate::session::Session;
@@ -182,7 +182,7 @@ impl<T: Transport> Worker<T> {
             let sent_at = Instant::now();
             match timed(limits::CALL_TIMEOUT, self.transport.register(hello.clone())).await {
                 Ok(registered) => {
-                    self.outage.over();
+                    self.outage.over_with_new_session();
                     let (jitter, outage) = (Arc::clone(&self.jitter), Arc::clone(&self.outage));
                     return Ok(Session::new(self.transport.clone(), &registered, sent_at, jitter, outage));
                 }
@@ -196,7 +196,7 @@ impl<T: Transport> Worker<T> {
                 }
                 Err(TransportError::Refused { code, message }) => return Err(WorkerError::Refused { code, message }),
                 Err(error) => {
-                    self.outage.met(&error);
+                    self.outage.met(RepeatedCall::Poll, &error);
                     pauses.pause().await;
                 }
             }
@@ -269,11 +269,11 @@ impl<T: Transport> Worker<T> {
                 Ok(polled) if polled.assignments.is_empty() && polled.offers.is_empty() => {
                     // A server that answers at once must not be asked in a tight loop.
                     sleep_until(asked_at + limits::EMPTY_POLL_PAUSE).await;
-                    self.outage.over();
+                    self.outage.over(RepeatedCall::Poll);
                     pauses.reset();
                 }
                 Ok(polled) => {
-                    self.outage.over();
+                    self.outage.over(RepeatedCall::Poll);
                     for offer in polled.offers {
                         let slots = Arc::clone(slots);
                         working.spawn(async move { slots.preflight(offer).await });
@@ -289,7 +289,9 @@ impl<T: Transport> Worker<T> {
                 Err(failure) => {
                     match &failure {
                         TransportError::Refused { .. } => error!(error = %failure, "the server refuses to give work"),
-                        TransportError::Unavailable(_) => self.outage.met(&failure),
+                        TransportError::Unavailable(_) => {
+                            self.outage.met(RepeatedCall::Poll, &failure);
+                        }
                     }
                     pauses.pause().await;
                 }

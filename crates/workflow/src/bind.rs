@@ -52,6 +52,14 @@ fn only_names(template: &str, is_done: impl Fn(&str) -> bool) -> bool {
     })
 }
 
+/// Whether a step's input is known when another step begins: it names only steps before that one.
+pub fn is_known_at(plan: &Plan, position: u32, begins: u32) -> bool {
+    let is_done = |key: &str| plan.steps.iter().take(begins as usize).any(|step| step.key == key);
+    let depends =
+        |template: &Json| expression::is_dynamic(template.as_str()) && !only_names(template.as_str(), is_done);
+    plan.step(position).is_some_and(|spec| !input_template(spec).as_deref().is_some_and(depends))
+}
+
 /// The name of the connector that carries the step out.
 fn connector_of(spec: &StepSpec) -> Option<&str> {
     match &spec.work {
@@ -105,12 +113,7 @@ impl Facts {
     /// The same for a later step, where its input does not depend on what other steps will have said by then.
     pub fn of_later(asking: &Asking<'_>, position: u32) -> Option<Self> {
         let facts = Self { position, has_condition: false, ..Self::of(asking) };
-        let spec = facts.plan.steps.get(position as usize)?;
-        let done = asking.position() as usize;
-        let is_done = |key: &str| facts.plan.steps.iter().take(done).any(|step| step.key == key);
-        let depends =
-            |template: &Json| expression::is_dynamic(template.as_str()) && !only_names(template.as_str(), is_done);
-        (!input_template(spec).as_deref().is_some_and(depends)).then_some(facts)
+        is_known_at(&facts.plan, position, asking.position()).then_some(facts)
     }
 
     /// The inputs and outputs that expressions see.

@@ -153,7 +153,7 @@ fn rolled_back(run: &Run) -> Result<(), String> {
         .added
         .iter()
         .filter_map(|spec| match spec.work {
-            Work::Rollback { undoes, .. } => Some(undoes),
+            Work::Rollback { undoes, verifies: false, .. } => Some(undoes),
             _ => None,
         })
         .collect();

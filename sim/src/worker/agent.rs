@@ -89,7 +89,9 @@ fn tasks(process: &Arc<Process>) -> Tasks {
                 Work::Task { handler, .. } => Some(handler.clone()),
                 _ => None,
             };
-            forward.into_iter().chain(step.rollback.as_ref().map(|rollback| rollback.by.handler().to_owned()))
+            let verify = step.rollback.as_ref().and_then(|rollback| rollback.verify.as_ref());
+            let undo = step.rollback.as_ref().map(|rollback| &rollback.by);
+            forward.into_iter().chain(undo.into_iter().chain(verify).map(|undo| undo.handler().to_owned()))
         })
         .collect();
     names.into_iter().fold(Tasks::new(), |tasks, name| {

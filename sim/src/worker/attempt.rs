@@ -75,7 +75,12 @@ fn check_input(sim: &Sim, assignment: &Assignment) -> Result<(), String> {
         true => input["bound"].is_string(),
         false => input["until"].is_i64(),
     };
-    let Some(undone) = assignment.step.strip_prefix("rollback:") else {
+    let verified = assignment.step.strip_prefix("verify:");
+    if verified.is_some() {
+        sim.tally.count("verifications of rollbacks");
+    }
+    // What verifies a rollback is given what the rollback is given.
+    let Some(undone) = assignment.step.strip_prefix("rollback:").or(verified) else {
         return given(&input).then_some(()).ok_or_else(text);
     };
     let output = &input["output"];

@@ -1,6 +1,7 @@
 //! No circle between the folders of a crate: to read one folder, you need to know those that it uses, and not all.
 //!
-//! A folder is a module directly under `src/`. Files that stand there alone belong to the whole crate and are not counted.
+//! A folder is a module directly under `src/`. Files that stand there alone belong to the whole crate and are not counted with
+//! the folders; in the largest crates they have no circle among themselves either.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,17 +10,34 @@ use crate::{Finding, Tree};
 
 const ROOT: &str = "crate::";
 
+/// Crates whose files beside the folders are held to it as well.
+const FILES_TOO: &[&str] = &["crates/core", "crates/engine", "crates/server", "crates/store"];
+
 /// The folders of one crate: what each uses, with the first place where it does.
 type Uses = BTreeMap<String, BTreeMap<String, (String, usize)>>;
 
 #[must_use]
 pub fn check(tree: &Tree) -> Vec<Finding> {
+    circles_between(tree, |_, within| within.split_once('/').map(|(folder, _)| folder))
+}
+
+/// The same for the files that stand beside the folders.
+#[must_use]
+pub fn check_files(tree: &Tree) -> Vec<Finding> {
+    circles_between(tree, |source, within| {
+        let name = within.strip_suffix(".rs").filter(|_| FILES_TOO.contains(&source))?;
+        (!name.contains('/') && !matches!(name, "lib" | "main")).then_some(name)
+    })
+}
+
+/// `part` names what a file belongs to, by its crate and its path within `src/`.
+fn circles_between(tree: &Tree, part: impl for<'a> Fn(&str, &'a str) -> Option<&'a str>) -> Vec<Finding> {
     let mut crates: BTreeMap<String, Uses> = BTreeMap::new();
     for file in tree.rust_files() {
         let Some((source, within)) = file.path.split_once("/src/") else { continue };
-        let Some((folder, _)) = within.split_once('/') else { continue };
-        let uses = crates.entry(source.to_owned()).or_default().entry(folder.to_owned()).or_default();
-        for (name, offset) in used(&file).filter(|(name, offset)| name != folder && !file.is_test(*offset)) {
+        let Some(part) = part(source, within) else { continue };
+        let uses = crates.entry(source.to_owned()).or_default().entry(part.to_owned()).or_default();
+        for (name, offset) in used(&file).filter(|(name, offset)| name != part && !file.is_test(*offset)) {
             uses.entry(name).or_insert_with(|| (file.path.to_owned(), file.line(offset)));
         }
     }
@@ -125,5 +143,19 @@ mod tests {
         assert!(found(&test).is_empty());
         let file = [("crates/x/src/a/mod.rs", "use crate::b::B;"), ("crates/x/src/b.rs", "use crate::a;")];
         assert!(found(&file).is_empty());
+    }
+
+    #[test]
+    fn files_of_the_largest_crates_that_use_each_other_are_found() {
+        let planted = |source: &str| {
+            let of = |name: &str| format!("crates/{source}/src/{name}.rs");
+            let (a, b, lib) = (of("a"), of("b"), of("lib"));
+            let uses_a = "use crate::a;";
+            let files = [(a.as_str(), "use crate::b::B;"), (b.as_str(), uses_a), (lib.as_str(), uses_a)];
+            check_files(&Tree::planted(&files)).len()
+        };
+        assert_eq!((planted("server"), planted("x")), (2, 0));
+        let folders = [("crates/store/src/a/mod.rs", "use crate::b::B;"), ("crates/store/src/b.rs", "use crate::a;")];
+        assert!(check_files(&Tree::planted(&folders)).is_empty());
     }
 }

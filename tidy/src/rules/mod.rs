@@ -19,4 +19,5 @@ pub mod states;
 pub mod store_access;
 pub mod type_names;
 pub mod unfinished;
+pub mod unrun;
 pub mod unsafe_code;

@@ -77,7 +77,7 @@ export function ApprovalCard({ approval, decide }: Props) {
 }
 
 /** The action, whole: it is what the digest is over. */
-function WhatIsDone({ action, states }: { action: Schema['ActionCard']; states: readonly Schema['PresentState'][] }) {
+export function WhatIsDone({ action, states }: { action: Schema['ActionCard']; states: readonly Schema['PresentState'][] }) {
   if (action.kind === 'approval') return <Guarded gate={action} states={states} />;
   const state = states.find((each) => each.step === action.step);
   const facts: [string, React.ReactNode][] = [
@@ -164,6 +164,7 @@ function factsOf(approval: Approval): [string, React.ReactNode][] {
     'Who may decide', 
     approval.approvers.length === 0 ? 'every person with the role approver' : <Text of={approval.approvers.join(', ')} />,
   ]);
+  if (approval.tier != null) facts.push(['Tier', approval.tier]);
   if (approval.excluded.length > 0) {
     const who = <><Text of={approval.excluded.join(', ')} />, who started or directed it</>;
     facts.push(
@@ -179,7 +180,7 @@ function factsOf(approval: Approval): [string, React.ReactNode][] {
     if (approval.on_reject != null) facts.push(['If rejected', BECOMES[approval.on_reject]]);
     if (approval.on_expiry != null) facts.push(['If nobody decides', BECOMES[approval.on_expiry]]);
   }
-  facts.push(['Digest', <code className="wrap" title="What exactly is approved, as one hash">{approval.digest.slice(0, 16)}…</code>]);
+  facts.push(['Digest', <code className="wrap" title="What exactly is approved, as one hash">{approval.digest}</code>]);
   return facts;
 }
 

@@ -1,10 +1,13 @@
 /** Deciding: on exactly what is shown here, with a comment, after a last look. */
 
 import { useQueryClient } from '@tanstack/react-query';
-import { api, must, Refusal, type Approval } from '../../api/client';
+import { api, must, type Approval } from '../../api/client';
 import { Area, FormDialog, maybe, Select } from '../../parts/form';
 import { Text } from '../../parts/text';
+import { visible } from '../../text/visible';
+import { WhatIsDone } from './card';
 import { reasonOf, rightOn, titleOf, useDecider } from './inbox';
+import { outcomeOf, type Uncounted } from './outcome';
 import { Progress } from './votes';
 
 interface Props {
@@ -23,7 +26,7 @@ export function DecideDialog({ approvals, approve, close }: Props) {
   const verb = `${approve ? 'Approve' : 'Reject'}${many ? ` ${approvals.length}` : ''}`;
 
   async function decide(form: FormData) {
-    const failed: string[] = [];
+    const uncounted: Uncounted[] = [];
     let said = '';
     for (const approval of approvals) {
       const body = { approve, digest: approval.digest, notes: maybe(form, 'notes'), on_behalf_of: maybe(form, 'on_behalf_of') };
@@ -31,14 +34,15 @@ export function DecideDialog({ approvals, approve, close }: Props) {
         const params = { path: { approval: approval.approval } };
         said = (await must(api.POST('/api/v1/approvals/{approval}/vote', { params, body }))).summary;
       } catch (error) {
-        if (!many || !(error instanceof Refusal)) throw error;
-        failed.push(error.message);
+        if (!many) throw error;
+        uncounted.push({ title: visible(titleOf(approval, approval.subject)), why: (error as Error).message });
       }
       void queries.invalidateQueries({ queryKey: ['run', approval.run_id] });
     }
     void queries.invalidateQueries({ queryKey: ['approvals'] });
-    if (failed.length > 0) throw new Error(`${failed.length} of ${approvals.length} were refused: ${failed[0]}`);
-    return many ? `${approvals.length} votes are counted.` : said;
+    const outcome = outcomeOf(uncounted, approvals.length);
+    if (uncounted.length > 0) throw new Error(outcome);
+    return many ? outcome : said;
   }
 
   return (
@@ -53,6 +57,12 @@ export function DecideDialog({ approvals, approve, close }: Props) {
               <p className="quiet">
                 <Text of={reasonOf(approval)!} lines />
               </p>
+            )}
+            {many && approval.action != null && (
+              <details>
+                <summary>All that your vote is about</summary>
+                <WhatIsDone action={approval.action} states={approval.present_state ?? []} />
+              </details>
             )}
             {approval.quorum > 1 && <Progress approval={approval} />}
           </li>

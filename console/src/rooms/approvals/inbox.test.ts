@@ -23,6 +23,9 @@ it('offers what was lent, but not where the two count as one person already', ()
   const lent = { ...bob, lenders: ['dora'] };
   expect(rightOn(approval({ approvers: ['dba'] }), lent)).toEqual({ own: false, lenders: ['dora'] });
   expect(rightOn(approval({}), lent)).toEqual({ own: true, lenders: ['dora'] });
+  expect(rightOn(approval({}), { ...lent, roles: ['viewer'] })).toEqual({ own: false, lenders: ['dora'] });
+  expect(canDecide(approval({}), { ...lent, roles: ['viewer'] })).toBe(true);
+  expect(canDecide(approval({ may_decide: false }), { ...lent, roles: ['viewer'] })).toBe(false);
   expect(canDecide(approval({ approvers: ['dba'], excluded: ['dora'] }), lent)).toBe(false);
   expect(canDecide(approval({ approvers: ['dba'], excluded: ['bob'] }), lent)).toBe(false);
   expect(canDecide(approval({ approvers: ['dba'], votes: [{ person: 'dora', approve: true, at: 1 }] }), lent)).toBe(false);

@@ -50,7 +50,7 @@ export const delegationsQuery = queryOptions({
 /** The person who is signed in, with those who have lent them their right to decide. */
 export function useDecider(): Decider {
   const me = useMe();
-  const delegations = useQuery({ ...delegationsQuery, enabled: me.person != null && grants(me.roles, 'vote') });
+  const delegations = useQuery({ ...delegationsQuery, enabled: me.person != null && grants(me.roles, 'read') });
   const lent = (delegations.data?.delegations ?? []).filter((each) => each.in_force && each.delegate === me.person);
   return { ...me, lenders: lent.map((each) => each.delegator) };
 }
@@ -76,10 +76,12 @@ function isBarred(approval: Approval, person: string): boolean {
 }
 
 export function rightOn(approval: Approval, me: Decider): Right {
-  if (approval.state !== 'requested' || me.person == null || !grants(me.roles, 'vote')) return NONE;
+  if (approval.state !== 'requested' || me.person == null) return NONE;
   // The two count as one person: what the one may not decide on, or has, the other may not in their name either.
   if (isBarred(approval, me.person) || hasVoted(approval, me.person)) return NONE;
-  const own = approval.approvers.length === 0 || approval.approvers.some((group) => (me.groups ?? []).includes(group));
+  const asked = approval.approvers.length === 0 || approval.approvers.some((group) => (me.groups ?? []).includes(group));
+  // What was lent is used without a role of one's own.
+  const own = asked && grants(me.roles, 'vote');
   return { own, lenders: (me.lenders ?? []).filter((lender) => !isBarred(approval, lender) && !hasVoted(approval, lender)) };
 }
 
@@ -93,7 +95,7 @@ export function canDecide(approval: Approval, me: Decider): boolean {
 export function whyNot(approval: Approval, me: Decider): string {
   if (me.person != null && hasVoted(approval, me.person)) return 'You have voted. The others’ votes appear here as they come.';
   if (me.person != null && isBarred(approval, me.person)) return 'You started or directed this run, so others decide.';
-  if (!grants(me.roles, 'vote')) return 'Deciding needs the role approver.';
+  if (!grants(me.roles, 'vote') && (me.lenders ?? []).length === 0) return 'Deciding needs the role approver.';
   return approval.approvers.length === 0 ? 'Others decide on this one.' : `Members of ${approval.approvers.join(', ')} decide on this one.`;
 }
 

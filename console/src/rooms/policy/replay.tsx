@@ -65,9 +65,12 @@ export function outcomes(found: Found): [string, number, string][] {
 function Result({ of, version }: { of: Found; version: number }) {
   if (of.decisions === 0) {
     return (
-      <Empty title="Nothing was decided in that time">
-        <p>Decisions are kept for actions on which the rules look at the run itself. What they allow for every run is asked once, and not kept.</p>
-      </Empty>
+      <>
+        <Empty title="Nothing was decided in that time">
+          <p>Decisions are kept for actions on which the rules look at the run itself. What they allow for every run is asked once, and not kept.</p>
+        </Empty>
+        <Standing of={of.standing} />
+      </>
     );
   }
   return (
@@ -100,6 +103,35 @@ function Result({ of, version }: { of: Found; version: number }) {
               ),
             },
             { title: 'Was', cell: (each) => <Verdict of={each.before} /> },
+            { title: 'Would be', cell: (each) => <Verdict of={each.after} /> },
+            { title: 'Because', cell: (each) => <Text of={each.reasons.join('; ')} /> },
+          ]}
+        />
+      )}
+      <Standing of={of.standing} />
+    </section>
+  );
+}
+
+/** Steps that are allowed in every run so far: no decision is kept of them. */
+function Standing({ of }: { of: Found['standing'] }) {
+  if (of === undefined || of.steps === 0) return null;
+  const changed = of.steps - of.same;
+  return (
+    <section aria-label="Steps that are allowed in every run">
+      <p>
+        {of.steps.toLocaleString()} step{of.steps === 1 ? '' : 's'} of workflows {of.steps === 1 ? 'is' : 'are'} allowed in every run so far.{' '}
+        {changed === 0 ? 'Nothing would change.' : `${changed.toLocaleString()} would not be: ${of.may_change.toLocaleString()} would depend on the run.`}
+        {of.more && ' Some workflows were not looked at.'}
+      </p>
+      {of.differences.length > 0 && (
+        <Table
+          caption="Steps that would not be allowed in every run"
+          rows={of.differences}
+          keyOf={(each) => `${each.workflow}/${each.step}`}
+          columns={[
+            { title: 'Workflow', cell: (each) => <Text of={`${each.workflow} v${each.version}`} /> },
+            { title: 'Step', cell: (each) => <Text of={each.step} /> },
             { title: 'Would be', cell: (each) => <Verdict of={each.after} /> },
             { title: 'Because', cell: (each) => <Text of={each.reasons.join('; ')} /> },
           ]}

@@ -45,6 +45,9 @@ it('names what the waiting steps need: a task, commands, capabilities', () => {
   const assigning = { cause: 'assigning' as const, queue: 'default', attempts_max: 3, needs: ['command:dev-flex', 'workdir', 'gpu'] };
   expect(commandFor('default', [{ ...unclaimed, task: 'db.inspect' }])).toBe('interlock worker --task db.inspect=PROGRAM');
   expect(commandFor('default', [{ ...unclaimed, needs: ['command:dev-flex'] }])).toBe('interlock worker --commands FILE');
+  expect(commandFor('default', [{ ...unclaimed, task: 'db.inspect', needs: ['gpu', 'label:rack=a', 'max_latency_ms:50'] }])).toBe(
+    'interlock worker --task db.inspect=PROGRAM --capability gpu --label rack=a',
+  );
   expect(commandFor('default', [assigning])).toBe('interlock worker --commands FILE --capability gpu');
   expect(commandFor('default', [assigning, { ...unclaimed, task: 'a' }, { ...unclaimed, task: 'b' }])).toBe(
     'interlock worker --commands FILE --task NAME=PROGRAM --capability gpu',

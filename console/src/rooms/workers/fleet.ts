@@ -18,6 +18,7 @@ export function isUnserved(queue: Queue): boolean {
 }
 
 const COMMAND = 'command:';
+const LABEL = 'label:';
 
 /** What a worker says of itself without being told to. */
 const BUILT_IN = ['workdir', 'effects'];
@@ -28,11 +29,12 @@ export function commandFor(queue?: string, causes: readonly Cause[] = []): strin
   const waiting = causes.filter((cause) => isWaiting(cause));
   const needs = new Set(waiting.flatMap((cause) => ('needs' in cause ? (cause.needs ?? []) : [])));
   const capabilities = [...needs].filter((name) => !name.includes(':') && !BUILT_IN.includes(name)).map((name) => ` --capability ${name}`);
+  const labels = [...needs].filter((name) => name.startsWith(LABEL)).map((name) => ` --label ${name.slice(LABEL.length)}`);
   const commands = waiting.filter(isCommand);
   const others = waiting.filter((cause) => !isCommand(cause));
   const tasks = new Set(others.map((cause) => ('task' in cause ? cause.task : undefined) ?? 'NAME'));
   const task = others.length === 0 && commands.length > 0 ? '' : ` --task ${tasks.size === 1 ? [...tasks][0] : 'NAME'}=PROGRAM`;
-  return `interlock worker${from}${commands.length > 0 ? ' --commands FILE' : ''}${task}${capabilities.join('')}`;
+  return `interlock worker${from}${commands.length > 0 ? ' --commands FILE' : ''}${task}${capabilities.join('')}${labels.join('')}`;
 }
 
 type Cause = Schema['Cause'];
@@ -45,7 +47,7 @@ function isWaiting(cause: Cause): cause is Waiting {
 
 /** What waits is a command, or a run whose commands share a directory. */
 function isCommand(cause: Waiting): boolean {
-  return cause.cause === 'assigning' || (cause.cause === 'unclaimed' && (cause.needs ?? []).length > 0);
+  return cause.cause === 'assigning' || (cause.cause === 'unclaimed' && cause.task == null && (cause.needs ?? []).length > 0);
 }
 
 const CONTROL = 'control:';

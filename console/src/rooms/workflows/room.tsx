@@ -55,7 +55,7 @@ export function WorkflowsRoom() {
                 },
                 { title: 'Version', number: true, cell: (workflow) => <><span className="on-phone">version </span>{workflow.version}</> },
                 { title: 'Changed', cell: (workflow) => <Ago at={workflow.updated_at} /> },
-                { title: 'By', className: 'quiet', cell: (workflow) => (workflow.applied_by == null ? <span className="nothing">a key</span> : <Text of={workflow.applied_by} />) },
+                { title: 'By', className: 'quiet', cell: (workflow) => (workflow.applied_by == null ? <span className="nothing">–</span> : <Text of={workflow.applied_by} />) },
                 { title: 'Runs', cell: (workflow) => <Link to={`/runs?workflow=${encodeURIComponent(workflow.workflow)}`}>See its runs</Link> },
               ]}
             />

@@ -7,6 +7,7 @@ use clap::Args;
 use interlock_core::ids::ApprovalId;
 use interlock_core::plan::tier::Tier;
 use interlock_core::state::ApprovalState;
+use interlock_core::text::visible::visible;
 use interlock_core::time::Timestamp;
 use interlock_protocol::approvals::{ApprovalList, ApprovalOrder, ApprovalView, path};
 use interlock_protocol::identity::limits;
@@ -126,9 +127,10 @@ async fn watch(client: &Client, printer: Printer, args: &ListApprovalsArgs) -> a
             // One JSON document a line for YAML as well: few tools read a stream of YAML documents.
             let text = match printer.format {
                 Format::Table => {
-                    let message = approval.message.as_deref().unwrap_or("(without a message)");
-                    let message = interlock_core::text::visible::visible(message);
-                    format!("{}  {}  {message}", span::clock(approval.requested_at), approval.approval)
+                    let message = visible(approval.message.as_deref().unwrap_or("(without a message)"));
+                    let whose = approval.subject.as_deref().map(|subject| format!(" for {}", visible(subject)));
+                    let (clock, workflow) = (span::clock(approval.requested_at), visible(&approval.workflow));
+                    format!("{clock}  {}  {workflow}{}: {message}", approval.approval, whose.unwrap_or_default())
                 }
                 Format::Json | Format::Yaml => serde_json::to_string(approval)?,
             };

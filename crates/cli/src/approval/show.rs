@@ -96,6 +96,9 @@ pub fn card(approval: &ApprovalView, paint: Paint, width: usize) -> String {
             line("", &format!("{}: {before} → {after}", visible(&change.field)));
         }
     }
+    if let Some(tier) = approval.tier {
+        line("tier", tier.as_str());
+    }
     line(
         "needs",
         &match approval.quorum {
@@ -118,6 +121,10 @@ pub fn card(approval: &ApprovalView, paint: Paint, width: usize) -> String {
     }
     line("asked", &span::away(approval.requested_at, now));
     if approval.state == ApprovalState::Requested {
+        match approval.escalate_at.filter(|due_at| *due_at >= now) {
+            Some(due_at) => line("due", &span::away(due_at, now)),
+            None => line("due", &paint.tone(Tone::Bad, "overdue: it was not decided in the time meant for it")),
+        }
         line("expires", &span::away(approval.expires_at, now));
     }
     for (name, rule) in [("on reject", approval.on_reject), ("on expiry", approval.on_expiry)] {

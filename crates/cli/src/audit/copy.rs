@@ -50,6 +50,7 @@ pub async fn run(client: &ClientArgs, args: AuditExportArgs) -> anyhow::Result<(
 pub async fn fetch(client: &Client, log: Option<u64>) -> anyhow::Result<LogCopy> {
     let head: CheckpointView = client.get(path::CHECKPOINT).query("log", log).send().await?;
     let size = signed_size(&head.checkpoint).context("the server's checkpoint has no size")?;
+    let own = origin(&head.checkpoint).map(str::to_owned);
     let mut copy = LogCopy { checkpoints: vec![head.checkpoint], ..LogCopy::default() };
     let mut from = (size > 0).then_some(0);
     while let Some(next) = from.filter(|next| *next < size) {
@@ -63,13 +64,19 @@ pub async fn fetch(client: &Client, log: Option<u64>) -> anyhow::Result<LogCopy>
             let hashes = span.hashes.iter().map(|text| hash(text)).collect::<Result<_, _>>()?;
             copy.leaves.push(LeafSpan { first: span.first, hashes });
         }
-        let older = page.checkpoints.into_iter().filter(|note| signed_size(note).is_some_and(|at| at <= size));
-        copy.checkpoints.extend(older);
+        // A later head of this log is of entries that were sealed since; a head of another log is for the verdict.
+        let is_later = |note: &String| origin(note) == own.as_deref() && signed_size(note).is_some_and(|at| at > size);
+        copy.checkpoints.extend(page.checkpoints.into_iter().filter(|note| !is_later(note)));
         from = page.next;
     }
     // What was sealed since is not under the head.
     copy.entries.truncate(size as usize);
     Ok(copy)
+}
+
+/// The log that a checkpoint names, not verified.
+fn origin(note: &str) -> Option<&str> {
+    note.lines().next()
 }
 
 /// The size that a checkpoint states, not verified.

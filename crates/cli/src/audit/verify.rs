@@ -6,10 +6,13 @@ use std::path::PathBuf;
 
 use anyhow::Context as _;
 use clap::Args;
+use interlock_core::ids::TenantId;
 use interlock_core::text::visible::visible;
 use interlock_evidence::export;
 use interlock_evidence::limits::CHECKPOINT_BYTES_MAX;
 use interlock_evidence::verify_log::{Expected, VerifiedLog, verify_log};
+use interlock_protocol::identity::Me;
+use interlock_protocol::identity::path::ME;
 use serde_json::json;
 
 use super::{copy, key, read};
@@ -38,19 +41,25 @@ pub struct AuditVerifyArgs {
 pub async fn run(client: &ClientArgs, args: AuditVerifyArgs) -> anyhow::Result<()> {
     let key = key(args.key.as_ref(), client).await?;
     let kept = args.checkpoint.as_deref().map(|file| read(file, CHECKPOINT_BYTES_MAX as u64)).transpose()?;
-    let log = match &args.file {
-        Some(file) => {
-            let opened = File::open(file).with_context(|| format!("{} cannot be read", file.display()))?;
-            export::read(BufReader::new(opened))?
-        }
-        None => match copy::fetch(&client.open()?.0, args.log).await {
+    let mut origin = args.origin;
+    let log = if let Some(file) = &args.file {
+        let opened = File::open(file).with_context(|| format!("{} cannot be read", file.display()))?;
+        export::read(BufReader::new(opened))?
+    } else {
+        let (server, _) = client.open()?;
+        let log = match copy::fetch(&server, args.log).await {
             Ok(log) => log,
             // What is stored cannot even be put together: that is a verdict, not a failure to reach one.
             Err(error) => return damaged(client, damage(error)?),
-        },
+        };
+        if origin.is_none() {
+            let me: Me = server.get(ME).send().await?;
+            origin = log.checkpoints.first().and_then(|head| origin_of(me.tenant, head));
+        }
+        log
     };
     let printer = client.output.printer();
-    let expected = Expected { origin: args.origin.as_deref(), kept_elsewhere: kept.as_deref() };
+    let expected = Expected { origin: origin.as_deref(), kept_elsewhere: kept.as_deref() };
     match verify_log(&log, expected, &key) {
         Ok(verified) => {
             let VerifiedLog { head, opened, closed, actors_closed } = &verified;
@@ -69,6 +78,13 @@ pub async fn run(client: &ClientArgs, args: AuditVerifyArgs) -> anyhow::Result<(
             Err(ExitError::silently(Exit::Unsuccessful))
         }
     }
+}
+
+/// The name that the tenant's log has, if the head is one of this server's: another tenant's log does not pass for it.
+fn origin_of(tenant: TenantId, head: &str) -> Option<String> {
+    let mut parts = head.lines().next()?.rsplitn(3, '/');
+    let (number, _, server) = (parts.next()?, parts.next()?, parts.next()?);
+    Some(format!("{server}/{tenant}/{number}"))
 }
 
 /// The verdict on a whole log, with what it does not show: that may have been erased, or taken out of this copy.
@@ -114,6 +130,16 @@ mod tests {
     fn damaged_rows_are_told_without_the_advice_to_do_what_was_just_done() {
         let told = interlock_engine::EngineError::AuditBroken { what: "the block of entry 4".into() }.to_string();
         assert_eq!(own_words(&told), "the audit log contradicts itself (the block of entry 4)");
+    }
+
+    #[test]
+    fn a_log_of_another_tenant_does_not_have_the_callers_name() {
+        let (own, other) = (TenantId::from_bytes([1; 16]), TenantId::from_bytes([2; 16]));
+        let name = |tenant: TenantId| format!("interlock/4f0c/{tenant}/2");
+        let head = format!("{}\n20\nroot\n", name(other));
+        assert_eq!(origin_of(other, &head), Some(name(other)));
+        assert_eq!(origin_of(own, &head), Some(name(own)));
+        assert_eq!(origin_of(own, "somewhere\n20\n"), None);
     }
 
     #[test]

@@ -19,6 +19,10 @@ pub enum ClientError {
     Lost { server: String, what: String },
     #[error("{}", told(problem))]
     Refused { server: String, had_credential: bool, problem: Box<Problem> },
+    /// An earlier try of the same request was on its way, and its answer did not come: whether it was carried out is not
+    /// known. This is what became of the last one.
+    #[error("{0}")]
+    AfterLost(Box<ClientError>),
     /// Something between the client and the server answered, or what answers is no Interlock server.
     #[error("{server} answered {status}, but not like an Interlock server: {}", visible(text))]
     Foreign { server: String, status: u16, text: String },
@@ -45,6 +49,7 @@ impl ClientError {
                 500.. => Exit::Unavailable,
                 _ => Exit::Refused,
             },
+            Self::AfterLost(last) => last.exit(),
             Self::Foreign { .. } | Self::Unreadable { .. } | Self::Setup(_) => Exit::Internal,
         }
     }
@@ -54,6 +59,7 @@ impl ClientError {
         match self {
             Self::Refused { problem, .. } => Some(problem.status),
             Self::Foreign { status, .. } => Some(*status),
+            Self::AfterLost(last) => last.status(),
             _ => None,
         }
     }
@@ -64,13 +70,24 @@ impl ClientError {
             Self::Unreachable { .. } | Self::TimedOut { .. } | Self::Lost { .. } => true,
             Self::Refused { problem, .. } => problem.is_transient(),
             Self::Foreign { status, .. } => *status >= 500,
+            Self::AfterLost(last) => last.is_transient(),
             _ => false,
         }
     }
 
-    /// Whether the request may have been carried out though its answer is not known.
+    /// Whether the server is still at work on an earlier try of the same request.
+    pub fn is_under_way(&self) -> bool {
+        matches!(self, Self::Refused { problem, .. } if problem.code == "IDEMPOTENCY_CONFLICT")
+    }
+
+    /// Whether the request may have been carried out though its answer is not known. A gateway that has lost the server
+    /// says 502 or 504.
     pub fn is_lost_answer(&self) -> bool {
-        matches!(self, Self::TimedOut { .. } | Self::Lost { .. })
+        match self {
+            Self::TimedOut { .. } | Self::Lost { .. } | Self::AfterLost(_) => true,
+            Self::Foreign { status, .. } => matches!(status, 502 | 504),
+            _ => false,
+        }
     }
 
     /// What to try next.
@@ -98,6 +115,7 @@ impl ClientError {
             Self::Unreadable { .. } => {
                 "The server may be of another version: compare `interlock --version` on both sides.".to_owned()
             }
+            Self::AfterLost(last) => return last.hint(),
             Self::Setup(_) => return None,
         })
     }

@@ -211,38 +211,48 @@ impl Call<'_> {
         self.bytes().await.map(drop)
     }
 
-    /// Sends it and gives the answer as it is.
+    /// Sends it and gives the answer as it is. Under a key it is sent again where its answer was lost: it is the same request
+    /// then, and gets the first one's answer.
     pub async fn bytes(self) -> Result<Vec<u8>, ClientError> {
-        let mut repeats = 0;
         let has_key = self.headers.iter().any(|(name, _)| name.as_str() == IDEMPOTENCY_KEY);
+        let (mut repeats, mut lost) = (0, false);
         loop {
-            let mut response = match self.once(Some(self.waits + ANSWER_TIMEOUT)).await {
-                // Under its key it is the same request, and gets the first one's answer.
-                Err(error) if error.is_lost_answer() && has_key && repeats < REPEATS_MAX => {
-                    repeats += 1;
-                    tokio::time::sleep(PAUSE).await;
-                    continue;
-                }
-                response => response?,
+            let (error, come_back) = match self.answer().await {
+                Ok(answer) => return Ok(answer),
+                Err(failed) => failed,
             };
-            let status = response.status();
-            // Only what the server has not begun can be sent again without a thought.
-            let come_back = matches!(status, StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE);
-            if come_back && repeats < REPEATS_MAX {
-                repeats += 1;
-                tokio::time::sleep(retry_after(&response).min(PAUSE_MAX)).await;
-                continue;
-            }
-            let mut answer = Vec::new();
-            while let Some(chunk) = response.chunk().await.map_err(|error| self.client.lost(&error))? {
-                if answer.len() + chunk.len() > ANSWER_BYTES_MAX {
-                    let what = format!("it is larger than {} MiB", ANSWER_BYTES_MAX >> 20);
-                    return Err(ClientError::Unreadable { server: self.client.target.server.clone(), what });
+            lost |= has_key && error.is_lost_answer();
+            // A server that is away after a lost answer may be starting again.
+            let is_open = lost && (error.is_transient() || error.is_under_way());
+            match come_back.or(is_open.then_some(PAUSE)).filter(|_| repeats < REPEATS_MAX) {
+                Some(pause) => {
+                    repeats += 1;
+                    tokio::time::sleep(pause).await;
                 }
-                answer.extend_from_slice(&chunk);
+                None if is_open && !error.is_lost_answer() => {
+                    return Err(ClientError::AfterLost(Box::new(error)));
+                }
+                None => return Err(error),
             }
-            return if status.is_success() { Ok(answer) } else { Err(self.client.refused(status, &answer)) };
         }
+    }
+
+    /// One try: the answer; or why there is none, and when to come back where the server says so.
+    async fn answer(&self) -> Result<Vec<u8>, (ClientError, Option<Duration>)> {
+        let mut response = self.once(Some(self.waits + ANSWER_TIMEOUT)).await.map_err(|error| (error, None))?;
+        let status = response.status();
+        // Only what the server has not begun can be sent again without a thought.
+        let come_back = matches!(status, StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE);
+        let come_back = come_back.then(|| retry_after(&response).min(PAUSE_MAX));
+        let mut answer = Vec::new();
+        while let Some(chunk) = response.chunk().await.map_err(|error| (self.client.lost(&error), come_back))? {
+            if answer.len() + chunk.len() > ANSWER_BYTES_MAX {
+                let what = format!("it is larger than {} MiB", ANSWER_BYTES_MAX >> 20);
+                return Err((ClientError::Unreadable { server: self.client.target.server.clone(), what }, None));
+            }
+            answer.extend_from_slice(&chunk);
+        }
+        if status.is_success() { Ok(answer) } else { Err((self.client.refused(status, &answer), come_back)) }
     }
 
     /// Sends it for an answer that does not end: a stream, or another protocol.
@@ -308,7 +318,65 @@ fn percent_encoded(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    use tokio::net::TcpListener;
+
     use super::*;
+
+    const DONE: &str = "HTTP/1.1 200 OK\r\ncontent-length: 2\r\nconnection: close\r\n\r\n{}";
+    const CUT: &str = "HTTP/1.1 200 OK\r\ncontent-length: 2\r\nconnection: close\r\n\r\n{";
+    const GATEWAY: &str = "HTTP/1.1 504 x\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
+    const FULL: &str = "HTTP/1.1 503 x\r\nretry-after: 0\r\nconnection: close\r\n\r\n\
+        {\"type\":\"urn:x\",\"title\":\"Full\",\"status\":503,\"detail\":\"full\",\"code\":\"STORE_FULL\"}";
+
+    /// What a request gets from a server that gives these answers, the last one again and again; and how often it was sent.
+    async fn sent(answers: &'static [&'static str], key: Option<&str>) -> (Result<Vec<u8>, ClientError>, usize) {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let server = format!("http://{}", listener.local_addr().unwrap());
+        let count = Arc::new(AtomicUsize::new(0));
+        let counted = Arc::clone(&count);
+        let serving = tokio::spawn(async move {
+            loop {
+                let (mut stream, _) = listener.accept().await.unwrap();
+                let _ = stream.read(&mut [0; 4096]).await;
+                let number = counted.fetch_add(1, Ordering::SeqCst).min(answers.len() - 1);
+                let _ = stream.write_all(answers[number].as_bytes()).await;
+            }
+        });
+        let client = Client::new(Target { server, credential: None, ca: None, from: "test" }).unwrap();
+        let call = client.call(Method::POST, "/x");
+        let answer = match key {
+            Some(key) => call.idempotency_key(key).bytes().await,
+            None => call.bytes().await,
+        };
+        serving.abort();
+        (answer, count.load(Ordering::SeqCst))
+    }
+
+    #[tokio::test]
+    async fn a_lost_answer_is_asked_for_again_under_the_key() {
+        let (closed, cut, gateway, refused, keyless) = tokio::join!(
+            sent(&["", DONE], Some("k")),
+            sent(&[CUT, DONE], Some("k")),
+            sent(&[GATEWAY, DONE], Some("k")),
+            sent(&["", FULL], Some("k")),
+            sent(&[""], None),
+        );
+        for (answer, tries) in [closed, cut, gateway] {
+            assert_eq!((answer.unwrap(), tries), (b"{}".to_vec(), 2));
+        }
+        // What was on its way once may have been carried out, whatever its repeats are told.
+        let (error, tries) = (refused.0.unwrap_err(), refused.1);
+        assert!(error.is_lost_answer() && tries == 4, "{tries}: {error}");
+        assert_eq!((error.status(), error.to_string().as_str()), (Some(503), "full (STORE_FULL)"));
+        let error = keyless.0.unwrap_err();
+        assert!(error.is_lost_answer() && keyless.1 == 1, "{}: {error}", keyless.1);
+        // What was refused from the first time on was not carried out.
+        assert!(!sent(&[FULL], Some("k")).await.0.unwrap_err().is_lost_answer());
+    }
 
     #[test]
     fn what_fills_a_path_cannot_leave_its_place() {

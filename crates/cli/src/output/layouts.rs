@@ -1,5 +1,5 @@
-//! Every table's columns, in one place: their names, which of them are ids, and which are left out where there is little room. A
-//! test for each shows it in 60 and in 80 columns.
+//! Every table's columns, in one place: their names, which of them are ids, and which are left out or stand below where there is
+//! little room. A test for each shows it in 60 and in 80 columns.
 
 /// The columns of a table.
 #[derive(Debug)]
@@ -11,14 +11,18 @@ pub struct Layout {
     pub whole: &'static [usize],
     /// Columns that are left out where there is little room, the least useful first.
     pub dispensable: &'static [usize],
+    /// Columns that get a line of their own under the row where there is little room, before anything is cut for them.
+    pub below: &'static [usize],
 }
 
 /// Each layout with rows as they may look, for its test.
 macro_rules! layouts {
-    ($($(#[$doc:meta])* $test:ident $name:ident { header: $header:expr, ids: $ids:expr, whole: $whole:expr, dispensable: $dispensable:expr, rows: $rows:expr })+) => {
+    ($($(#[$doc:meta])* $test:ident $name:ident { header: $header:expr, ids: $ids:expr, whole: $whole:expr, dispensable: $dispensable:expr, $(below: $below:expr,)? rows: $rows:expr })+) => {
         $(
             $(#[$doc])*
-            pub const $name: Layout = Layout { header: &$header, ids: &$ids, whole: &$whole, dispensable: &$dispensable };
+            pub const $name: Layout = Layout {
+                header: &$header, ids: &$ids, whole: &$whole, dispensable: &$dispensable, below: &[$($below)?],
+            };
         )+
 
         #[cfg(test)]
@@ -230,7 +234,7 @@ layouts! {
     audit AUDIT {
         header: ["ENTRY", "WHEN", "WHAT", "BY", "ABOUT"],
         ids: [3, 4],
-        whole: [0, 1, 4],
+        whole: [0, 1],
         dispensable: [1],
         rows: [
             ["20412", "3 min ago", "policy.decided, approval.requested, approval.voted, approval.resolved", "ada.lovelace", "run_019a8c2e4b7a7f10a1b2c3d4e5f60001"],
@@ -372,7 +376,7 @@ layouts! {
     runs RUNS {
         header: ["RUN", "WORKFLOW", "SUBJECT", "STATE", "STARTED", "TOOK"],
         ids: [0],
-        whole: [],
+        whole: [3],
         dispensable: [5, 4],
         rows: [
             ["run_019a8c2e4b7a7f10a1b2c3d4e5f60001", "restart-primary-database", "INC-2041", "paused (in doubt)", "2 min ago", "-"],
@@ -445,7 +449,8 @@ layouts! {
         header: ["APPROVAL", "WORKFLOW", "SUBJECT", "QUESTION", "STATE", "VOTES", "YOURS", "DUE", "EXPIRES", "ASKED", "APPROVERS", "RUN"],
         ids: [0, 11],
         whole: [],
-        dispensable: [11, 10, 9, 8, 4, 5, 7, 1],
+        dispensable: [11, 10, 9, 8, 4, 5, 7],
+        below: 3,
         rows: [
             ["apr_019a8c2e4b7a7f10a1b2c3d4e5f60001", "restart-primary-database", "INC-2041", "Restart the primary database of the shop?", "requested", "1/2", "yes", "in 6 min", "in 23 h", "4 min ago", "sre, database", "run_019a8c2e4b7a7f10a1b2c3d4e5f60001"],
             ["apr_019a8c2e4b7a7f10a1b2c3d4e5f60002", "deploy", "shop/api#4711", "Deploy?", "requested", "0/1", "-", "-", "in 10 min", "2 h ago", "anybody", "run_019a8c2e4b7a7f10a1b2c3d4e5f60002"],

@@ -46,6 +46,8 @@ pub struct Table {
     whole: &'static [usize],
     /// Columns that can be done without, the least useful first.
     dispensable: &'static [usize],
+    /// Columns that stand under the row where there is little room.
+    below: &'static [usize],
 }
 
 /// How much of an id is shown where there is little room. Commands take it for the whole id.
@@ -57,8 +59,8 @@ const TEXT_COLUMNS: usize = 24;
 
 impl Table {
     pub fn of(layout: &Layout) -> Self {
-        let Layout { header, ids, whole, dispensable } = *layout;
-        Self { header, rows: Vec::new(), ids, whole, dispensable }
+        let Layout { header, ids, whole, dispensable, below } = *layout;
+        Self { header, rows: Vec::new(), ids, whole, dispensable, below }
     }
 
     pub fn row(&mut self, cells: impl Into<Vec<Cell>>) {
@@ -71,8 +73,8 @@ impl Table {
         self.rows.is_empty()
     }
 
-    /// The table in so many columns: ids are shortened first, then columns are left out until every other one has room
-    /// for some words, then long texts are cut between words.
+    /// The table in so many columns: ids are shortened first, then a column that may gets lines of its own, then columns are
+    /// left out until every other one has room for some words, then long texts are cut between words.
     pub fn render(&self, paint: Paint, width: usize) -> String {
         let header: Vec<Cell> = self.header.iter().map(|name| Cell::toned(Tone::Bold, name)).collect();
         let mut rows: Vec<Vec<Cell>> = std::iter::once(header).chain(self.rows.iter().cloned()).collect();
@@ -81,21 +83,40 @@ impl Table {
                 self.ids.iter().for_each(|column| shorten(&mut row[*column]));
             }
         }
-        let kept = self.kept(&widths(&rows), width);
-        let rows: Vec<Vec<Cell>> =
-            rows.into_iter().map(|row| kept.iter().map(|column| row[*column].clone()).collect()).collect();
+        let all = widths(&rows);
+        let below = self.below_for(&all, width);
+        let kept = self.kept(&all, width, below);
+        let pick = |row: &[Cell], columns: &[usize]| -> Vec<Cell> {
+            columns.iter().map(|column| row[*column].clone()).collect()
+        };
+        let beside: Vec<Vec<Cell>> = rows.iter().map(|row| pick(row, &kept)).collect();
         let whole: Vec<bool> = kept.iter().map(|column| self.whole.contains(column)).collect();
-        let widths = squeezed(widths(&rows), &whole, width);
-        rows.iter().map(|row| line(row, &widths, paint, width)).collect()
+        let widths = squeezed(widths(&beside), &whole, width);
+        let (mut text, indented) = (String::new(), width.saturating_sub(GAP.len()));
+        for (row, beside) in rows.iter().zip(&beside) {
+            text.push_str(&line(beside, &widths, paint, width));
+            for cell in pick(row, below) {
+                text.push_str(GAP);
+                text.push_str(&line(&[cell], &[indented], paint, indented));
+            }
+        }
+        text
     }
 
-    /// The columns that there is room for. A long text counts with what is left of it after a cut.
-    fn kept(&self, widths: &[usize], width: usize) -> Vec<usize> {
+    /// The columns that get lines of their own: none, as long as all that is told of a row fits beside each other.
+    fn below_for(&self, widths: &[usize], width: usize) -> &'static [usize] {
+        let told: Vec<usize> = (0..widths.len()).filter(|column| !self.dispensable.contains(column)).collect();
+        let fits = total(&told.iter().map(|column| widths[*column]).collect::<Vec<_>>()) <= width;
+        if fits { &[] } else { self.below }
+    }
+
+    /// The columns that there is room for beside each other. A long text counts with what is left of it after a cut.
+    fn kept(&self, widths: &[usize], width: usize, below: &[usize]) -> Vec<usize> {
         let needed = |column: &usize| {
             if self.whole.contains(column) { widths[*column] } else { widths[*column].min(TEXT_COLUMNS) }
         };
         let fits = |kept: &[usize]| total(&kept.iter().map(needed).collect::<Vec<_>>()) <= width;
-        let mut kept: Vec<usize> = (0..self.header.len()).collect();
+        let mut kept: Vec<usize> = (0..self.header.len()).filter(|column| !below.contains(column)).collect();
         let mut left_out = Vec::new();
         for column in self.dispensable {
             if fits(&kept) {
@@ -196,7 +217,7 @@ mod tests {
     use super::*;
 
     const fn plain(header: &'static [&'static str]) -> Layout {
-        Layout { header, ids: &[], whole: &[], dispensable: &[] }
+        Layout { header, ids: &[], whole: &[], dispensable: &[], below: &[] }
     }
 
     #[test]
@@ -249,6 +270,39 @@ mod tests {
         assert!(lines(80)[0].ends_with("STARTED"), "{:#?}", lines(80));
         assert!(lines(80)[2].contains("a customer who has a very"), "{:#?}", lines(80));
         assert!(lines(60)[2].contains("  a customer who"), "{:#?}", lines(60));
+    }
+
+    /// A long question goes below before the name of what it is about is lost.
+    #[test]
+    fn a_long_text_goes_below_where_there_is_no_room_beside() {
+        let layout = Layout { below: &[2], dispensable: &[3], ..plain(&["ID", "WORKFLOW", "QUESTION", "ASKED"]) };
+        let mut table = Table::of(&layout);
+        let question = "Restart the primary database of the shop in all of its regions?";
+        table.row(["a".into(), "restart-database".into(), question.into(), "2 h ago".into()]);
+        let wide = table.render(Paint::OFF, 100);
+        assert_eq!(wide.lines().count(), 2, "{wide}");
+        let narrow = table.render(Paint::OFF, 70);
+        let lines: Vec<&str> = narrow.lines().collect();
+        assert_eq!(lines[..2], ["ID  WORKFLOW          ASKED", "  QUESTION"]);
+        assert_eq!(lines[2..], ["a   restart-database  2 h ago", format!("  {question}").as_str()]);
+        let cut = table.render(Paint::OFF, 40);
+        assert!(cut.lines().all(|line| line.width() <= 40), "{cut}");
+        assert!(cut.contains("  Restart the primary database of the…"), "{cut}");
+        assert_eq!(table.render(Paint::OFF, usize::MAX), wide);
+    }
+
+    #[test]
+    fn one_long_name_leaves_the_other_columns_readable() {
+        let mut table = Table::of(&super::super::layouts::AUDIT);
+        let run = "run_019a8c2e4b7a7f10a1b2c3d4e5f60001";
+        table.row(["412", "3 min ago", "execution.step.completed", "system", run].map(Cell::new));
+        let long = "release-with-a-rather-long-workflow-name-for-tables";
+        table.row(["411", "2 h ago", "workflow.applied", "key local", long].map(Cell::new));
+        let text = table.render(Paint::OFF, 80);
+        assert!(text.contains("execution.step.completed  system     …e5f60001"), "{text}");
+        assert!(table.render(Paint::OFF, 60).contains("  execution.step."), "{text}");
+        // The state of a run is never cut: `paused (step…` says nothing.
+        assert!(runs().render(Paint::OFF, 60).contains("paused (step failed)"));
     }
 
     #[test]

@@ -62,7 +62,7 @@ pub struct ExportArgs {
 }
 
 /// A version's number; 0 where none of the tenant's own is meant.
-fn version(text: &str) -> Result<u32, String> {
+pub fn version(text: &str) -> Result<u32, String> {
     match text {
         "default" | "none" => Ok(0),
         _ => text.parse().map_err(|_| "a version is a number, as `interlock policy versions` lists them".to_owned()),

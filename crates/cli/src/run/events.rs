@@ -8,18 +8,25 @@ use interlock_core::text::visible::visible;
 use interlock_core::time::Timestamp;
 use interlock_protocol::live::{Cursor, FeedPage, path};
 use interlock_protocol::runs::{self, EventList};
+use unicode_width::UnicodeWidthStr as _;
 
 use super::filter::{limit, when};
 use super::show;
 use crate::client::live::{Follow, FollowUpdate, RunEvent, Topic, Via};
 use crate::client::{Client, ClientArgs, fill};
 use crate::output::exit::{Exit, ExitError};
+use crate::output::table::cut;
 use crate::output::tell::tell;
+use crate::output::wrap::wrapped;
 use crate::output::{Format, Printer, say, span};
 use crate::run::find;
 
 /// Events that are shown where the user says no number.
 const SHOWN_BY_DEFAULT: usize = 100;
+/// Columns of the run, and of the event's name, which has room on terminals that are this wide.
+const RUN_COLUMNS: usize = 14;
+const NAME_COLUMNS: usize = 26;
+const NAMES_FROM: usize = 100;
 
 #[derive(Args)]
 pub struct EventsArgs {
@@ -77,7 +84,7 @@ pub async fn run(args: EventsArgs) -> anyhow::Result<()> {
         if events.is_empty() {
             return "Nothing has happened.".to_owned();
         }
-        events.iter().map(|event| line(event, now)).collect()
+        events.iter().map(|event| line(event, now, printer.width())).collect()
     })?;
     if events.len() >= limit {
         let more = format!("The newest {} are shown; `--limit {}` shows more", events.len(), limit.saturating_mul(10));
@@ -166,12 +173,16 @@ async fn stay(printer: Printer, mut follow: Follow, since: Option<Timestamp>) ->
 
 fn print(printer: Printer, event: &RunEvent) -> anyhow::Result<()> {
     // One JSON document a line for YAML as well: few tools read a stream of YAML documents.
-    let text = if printer.format == Format::Table { line(event, span::now()) } else { serde_json::to_string(event)? };
+    let text = match printer.format {
+        Format::Table => line(event, span::now(), printer.width()),
+        Format::Json | Format::Yaml => serde_json::to_string(event)?,
+    };
     say(&text)
 }
 
-/// One event as a line: when, which run, its name in the catalogue, the step, what it says, who caused it and why.
-fn line(event: &RunEvent, now: Timestamp) -> String {
+/// One event as a line: when, which run, its name in the catalogue, the step, what it says, who caused it and why. On a
+/// narrow terminal the name is left out where there are words for it, and the words are broken under each other.
+fn line(event: &RunEvent, now: Timestamp, width: usize) -> String {
     let run = event.subject.as_deref().map_or_else(
         || {
             let id = event.run_id.to_string();
@@ -183,8 +194,21 @@ fn line(event: &RunEvent, now: Timestamp) -> String {
     let step = event.step.as_deref().map_or_else(String::new, |step| format!("{} ", visible(step)));
     let said = format!("{step}{}{}", visible(&words), event.caused(&words));
     let at = span::clock_on_its_day(event.at, now);
-    let line = format!("{at}  {run:<14} {:<26} {}", visible(&event.event), said.trim());
-    format!("{}\n", line.trim_end())
+    // A pipe has no width, and gets everything.
+    let run = if width == usize::MAX { run } else { cut(&run, RUN_COLUMNS) };
+    let mut line = format!("{at}  {} ", padded(&run, RUN_COLUMNS));
+    if words.is_empty() || width >= NAMES_FROM {
+        line.push_str(&padded(&visible(&event.event), NAME_COLUMNS));
+        line.push(' ');
+    }
+    let indent = line.width();
+    line.push_str(said.trim());
+    format!("{}\n", wrapped(line.trim_end(), width, indent))
+}
+
+/// A text with blanks behind it up to so many columns of a terminal.
+fn padded(text: &str, columns: usize) -> String {
+    format!("{text}{}", " ".repeat(columns.saturating_sub(text.width())))
 }
 
 /// The event in words, also of those that a timeline leaves out.
@@ -218,8 +242,28 @@ mod tests {
     fn what_did_not_happen_today_has_its_day_in_front() {
         let done = event("execution.step.completed", &serde_json::json!({ "attempt": 1, "output_bytes": 4 }));
         let day_after = Timestamp(2 * 86_400_000);
-        let (today, earlier) = (line(&done, Timestamp(2_000)), line(&done, day_after));
+        let (today, earlier) = (line(&done, Timestamp(2_000), usize::MAX), line(&done, day_after, usize::MAX));
         assert!(earlier.ends_with(&today) && earlier.len() == today.len() + 11, "{earlier}{today}");
+    }
+
+    #[test]
+    fn lines_fit_the_terminal_whatever_the_subject_is() {
+        for subject in ["日本語の件名がとても長い場合", "🚀 deploy the shop to everybody", "x"] {
+            let payload = serde_json::json!({ "attempt": 1, "output_bytes": 4 });
+            let mut done = event("execution.step.completed", &payload);
+            done.subject = Some(subject.into());
+            for width in [60, 80, 120] {
+                let text = line(&done, Timestamp(2_000), width);
+                assert!(text.lines().all(|line| line.width() <= width), "{width}: {text}");
+                let (before, _) = text.split_once("pay ✓ done").unwrap();
+                let name = if width < NAMES_FROM { 0 } else { NAME_COLUMNS + 1 };
+                assert_eq!(before.width(), "00:00:01.500  ".len() + RUN_COLUMNS + 1 + name, "{width}: {text}");
+            }
+            assert!(line(&done, Timestamp(2_000), usize::MAX).contains(subject), "a pipe gets all of it");
+        }
+        let payload = serde_json::json!({ "attempt": 1, "receipt": ReceiptId::from_bytes([4; 16]), "state": "intent" });
+        let text = line(&event("receipt.recorded", &payload), Timestamp(2_000), 60);
+        assert!(text.lines().count() > 1 && text.lines().nth(1).unwrap().starts_with(&" ".repeat(29)), "{text}");
     }
 
     #[test]
@@ -227,7 +271,7 @@ mod tests {
         let receipt = ReceiptId::from_bytes([4; 16]);
         let told = |state: &str| {
             let payload = serde_json::json!({ "attempt": 1, "receipt": receipt, "state": state });
-            line(&event("receipt.recorded", &payload), Timestamp(2_000))
+            line(&event("receipt.recorded", &payload), Timestamp(2_000), usize::MAX)
         };
         assert!(told("intent").contains(&format!("pay → an effect is about to be sent ({receipt})\n")));
         assert!(told("in_doubt").contains(&format!("pay = the effect is in doubt ({receipt})\n")));

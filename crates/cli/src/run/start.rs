@@ -15,7 +15,7 @@ use interlock_protocol::workflows;
 use serde_json::{Map, Value};
 
 use super::wait::{self, WaitArgs};
-use crate::client::{Client, fill};
+use crate::client::{Client, ClientError, fill};
 use crate::output::Printer;
 use crate::output::exit::{Exit, ExitError};
 
@@ -87,16 +87,7 @@ pub async fn run(client: &Client, printer: Printer, args: StartArgs) -> anyhow::
     // With a key of its own, a request whose answer was lost can be sent again.
     let key = args.idempotency_key.unwrap_or_else(|| format!("cli-{:032x}", fastrand::u128(..)));
     let started = client.post(path::RUNS, &request).idempotency_key(&key).send::<Started>().await;
-    let started = started.map_err(|error| {
-        if !error.is_lost_answer() {
-            return error.into();
-        }
-        let what = format!(
-            "{error}\nIt was sent several times under one key, and may have started a run. The same command with \
-             `--idempotency-key {key}` finds out, and starts no second one."
-        );
-        ExitError::saying(error.exit(), what)
-    })?;
+    let started = started.map_err(|error| not_started(error, &key))?;
     let run = started.run_id;
     if args.wait.wait {
         printer.note(&format!("{run} {}", started.admission));
@@ -106,6 +97,18 @@ pub async fn run(client: &Client, printer: Printer, args: StartArgs) -> anyhow::
         let next = paint.dim(format!("interlock run watch {run}   follows it"));
         format!("{run} {}\n{next}\n", started.admission)
     })
+}
+
+/// Why a start under a key failed; with the key, where it may have started a run all the same.
+pub fn not_started(error: ClientError, key: &str) -> anyhow::Error {
+    if !error.is_lost_answer() {
+        return error.into();
+    }
+    let what = format!(
+        "{error}\nIt was sent several times under one key, and may have started a run. The same command with \
+         `--idempotency-key {key}` finds out, and starts no second one."
+    );
+    ExitError::saying(error.exit(), what)
 }
 
 fn plan(file: &str) -> anyhow::Result<Plan> {

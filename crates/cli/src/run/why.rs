@@ -5,6 +5,7 @@ use std::fmt::Write;
 use clap::Args;
 use interlock_core::ids::{RunId, SessionId};
 use interlock_core::plan::DEFAULT_QUEUE;
+use interlock_core::plan::command::needed_label;
 use interlock_core::run::refused_worker::RefusedWorker;
 use interlock_core::run::why::{Cause, DecidedApproval, Explanation, Limit, LimitOf, Remedy, Throttle};
 use interlock_core::state::{ApprovalState, RunState};
@@ -152,7 +153,8 @@ pub fn words(cause: &Cause, now: Timestamp) -> String {
         Cause::Unclaimed { queue, task, needs, since, workers, only_embedded, refused } => {
             let needs: Vec<_> = needs.iter().map(|name| visible(name)).collect();
             let has_it = match task.as_deref() {
-                Some(task) => format!("has the task `{}`", visible(task)),
+                Some(task) if needs.is_empty() => format!("has the task `{}`", visible(task)),
+                Some(task) => format!("has the task `{}` and {}", visible(task), needs.join(" and ")),
                 None if needs.is_empty() => "can do it".to_owned(),
                 None => format!("has {}", needs.join(" and ")),
             };
@@ -449,7 +451,7 @@ fn worker(explanation: &Explanation) -> String {
     });
     let is_command = explanation.because.iter().any(|cause| match cause {
         Cause::Assigning { .. } => true,
-        Cause::Unclaimed { needs, .. } | Cause::Silent { needs, .. } => !needs.is_empty(),
+        Cause::Unclaimed { needs, task, .. } | Cause::Silent { needs, task, .. } => task.is_none() && !needs.is_empty(),
         _ => false,
     });
     let task = wanted.and_then(|(_, task)| task).unwrap_or("NAME");
@@ -458,7 +460,17 @@ fn worker(explanation: &Explanation) -> String {
     if is_command {
         return format!("worker{queue} --commands FILE");
     }
-    format!("worker{queue} --task {}=PROGRAM", visible(task))
+    let needs = explanation.because.iter().flat_map(|cause| match cause {
+        Cause::Unclaimed { needs, .. } | Cause::Silent { needs, .. } => needs.iter().collect::<Vec<_>>(),
+        _ => Vec::new(),
+    });
+    // A network segment is the certificate's to say, and how near a worker is shows.
+    let flags = needs.filter_map(|need| match needed_label(need) {
+        Some((name, value)) => Some(format!(" --label {}={}", as_argument(name), as_argument(value))),
+        None if need.contains(':') => None,
+        None => Some(format!(" --capability {}", as_argument(need))),
+    });
+    format!("worker{queue} --task {}=PROGRAM{}", visible(task), flags.collect::<String>())
 }
 
 #[cfg(test)]
@@ -547,6 +559,18 @@ mod tests {
         assert_eq!(command(silent("default", Some("pay"))), "worker --task pay=PROGRAM");
         assert_eq!(command(silent("till", Some("pay"))), "worker --queue till --task pay=PROGRAM");
         assert_eq!(command(silent("default", None)), "worker --commands FILE");
+        let Cause::Silent { session, worker, attempt, last_heartbeat_at, .. } = silent("default", None) else { return };
+        let asking = Cause::Silent {
+            session,
+            worker,
+            attempt,
+            last_heartbeat_at,
+            lease_expires_at: None,
+            queue: Some("default".into()),
+            task: Some("pay".into()),
+            needs: ["gpu", "label:rack=a", "max_latency_ms:50"].map(str::to_owned).into(),
+        };
+        assert_eq!(command(asking), "worker --task pay=PROGRAM --capability gpu --label rack=a");
     }
 
     #[test]

@@ -14,6 +14,7 @@ use crate::output::layouts;
 use crate::output::paint::Tone;
 use crate::output::table::{Cell, Table};
 use crate::output::{Printer, span};
+use crate::run::start::not_started;
 
 #[derive(Args)]
 pub struct ScheduleArgs {
@@ -154,8 +155,8 @@ fn stands(printer: Printer, schedule: &ScheduleView) -> anyhow::Result<()> {
 
 async fn trigger(client: &Client, printer: Printer, args: TriggerArgs) -> anyhow::Result<()> {
     let key = args.idempotency_key.unwrap_or_else(|| format!("cli-{:032x}", fastrand::u128(..)));
-    let call = client.call(Method::POST, at(path::TRIGGER, &args.named)).idempotency_key(key);
-    let started: Started = call.send().await?;
+    let call = client.call(Method::POST, at(path::TRIGGER, &args.named)).idempotency_key(&key);
+    let started: Started = call.send().await.map_err(|error| not_started(error, &key))?;
     printer.show(&started, |_| format!("{} started", started.run_id))
 }
 

@@ -35,7 +35,15 @@ impl BrokerArg {
     pub fn address(&self) -> anyhow::Result<Option<BrokerAddress>> {
         let parsed = self.broker.as_deref().map(str::parse::<BrokerAddress>).transpose();
         let parsed = parsed.map_err(|error| ExitError::saying(Exit::Config, format!("--broker: {error}")))?;
-        let (Some(address), Some(path)) = (&parsed, &self.broker_ca) else { return Ok(parsed) };
+        let (address, path) = match (&parsed, &self.broker_ca) {
+            (_, None) => return Ok(parsed),
+            (None, Some(_)) => {
+                let what = "--broker-ca (INTERLOCK_BROKER_CA) names the authority of a broker, and there is none: name it with \
+                            --broker";
+                return Err(ExitError::saying(Exit::Config, what));
+            }
+            (Some(address), Some(path)) => (address, path),
+        };
         let trusting = address.clone().trusting(&trust::read(path)?);
         trusting
             .map(Some)

@@ -3,7 +3,7 @@
 use clap::Args;
 use interlock_protocol::workflows::{WorkflowList, WorkflowView, limits, path};
 
-use super::A_KEY;
+use super::NOBODY_NAMED;
 use crate::client::Client;
 use crate::output::layouts;
 use crate::output::paint::Tone;
@@ -46,7 +46,7 @@ fn table(all: &[WorkflowView]) -> Table {
             Cell::new(workflow.version.to_string()),
             state,
             Cell::new(span::away(workflow.updated_at, now)),
-            Cell::new(workflow.applied_by.as_deref().unwrap_or(A_KEY)),
+            Cell::new(workflow.applied_by.as_deref().unwrap_or(NOBODY_NAMED)),
         ]);
     }
     table

@@ -17,8 +17,8 @@ use clap::{Args, Subcommand};
 
 use crate::client::ClientArgs;
 
-/// Who applied a version behind which no person is known.
-const A_KEY: &str = "a key";
+/// Stands for who applied a version of which the server does not say it.
+const NOBODY_NAMED: &str = "-";
 
 #[derive(Args)]
 pub struct WorkflowArgs {

@@ -38,17 +38,13 @@ pub struct PlanArgs {
     inputs: InputArgs,
 }
 
+/// A file is held against rules that may not be those of a server.
+const OTHER_RULES: &str = "This is what the default policy says. A server may have another one in force: ask it about the \
+                           workflow that it has, with `interlock workflow plan NAME --stored`.";
+
 pub async fn run(client: &ClientArgs, printer: Printer, args: PlanArgs) -> anyhow::Result<()> {
-    let walked = if args.stored || args.workflow_version.is_some() || !files::is_file(&args.which) {
-        let client = client.open()?.0;
-        let given = inputs_of(&client, &args.which, args.workflow_version, &args.inputs).await?;
-        let (source, file, workflow) = (None, None, Some(args.which.clone()));
-        let request = PlanRequest { source, file, workflow, version: args.workflow_version, inputs: given };
-        let walked = client.post(path::PLAN, &request).send().await?;
-        let stored = show::stored(&client, &args.which, args.workflow_version).await?;
-        files::warn(&args.which, &stored.source, printer);
-        walked
-    } else {
+    let is_of_file = !args.stored && args.workflow_version.is_none() && files::is_file(&args.which);
+    let walked = if is_of_file {
         let checked = files::checked(&args.which, printer)?;
         let rules = policy::bundle(args.policy.as_ref())?;
         let unfit = |error: String| ExitError::saying(Exit::Unsuccessful, format!("the inputs do not fit: {error}"));
@@ -59,8 +55,20 @@ pub async fn run(client: &ClientArgs, printer: Printer, args: PlanArgs) -> anyho
         let plan = Arc::new(checked.definition.plan(1));
         predict(&rules, plan, &mut walked, None).map_err(|error| unfit(error.to_string()))?;
         walked
+    } else {
+        let client = client.open()?.0;
+        let given = inputs_of(&client, &args.which, args.workflow_version, &args.inputs).await?;
+        let (source, file, workflow) = (None, None, Some(args.which.clone()));
+        let request = PlanRequest { source, file, workflow, version: args.workflow_version, inputs: given };
+        let walked = client.post(path::PLAN, &request).send().await?;
+        let stored = show::stored(&client, &args.which, args.workflow_version).await?;
+        files::warn(&args.which, &stored.source, printer);
+        walked
     };
     printer.show(&walked, |paint| page(&walked, paint))?;
+    if is_of_file && args.policy.is_none() && walked.steps.iter().any(|step| step.policy.is_some()) {
+        printer.note(OTHER_RULES);
+    }
     let fails = walked.steps.iter().any(|step| step.would == Would::Fail);
     if fails { Err(ExitError::silently(Exit::Unsuccessful)) } else { Ok(()) }
 }

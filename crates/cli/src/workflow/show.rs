@@ -4,7 +4,7 @@ use clap::Args;
 use interlock_core::text::visible::visible;
 use interlock_protocol::workflows::{VersionDetail, VersionList, path};
 
-use super::A_KEY;
+use super::NOBODY_NAMED;
 use crate::client::{Client, fill};
 use crate::output::layouts;
 use crate::output::table::{Cell, Table};
@@ -31,11 +31,11 @@ pub async fn run(client: &Client, printer: Printer, args: ShowWorkflowArgs) -> a
     }
     let shown = stored(client, &args.name, args.workflow_version).await?;
     printer.note(&format!(
-        "{} version {}, applied {} by {}{}",
+        "{} version {}, applied {}{}{}",
         shown.view.workflow,
         shown.view.version,
         span::away(shown.view.applied_at, span::now()),
-        visible(shown.view.applied_by.as_deref().unwrap_or(A_KEY)),
+        shown.view.applied_by.as_deref().map(|by| format!(" by {}", visible(by))).unwrap_or_default(),
         if shown.disabled { ", disabled" } else { "" },
     ));
     printer.show(&shown, |_| shown.source.clone())
@@ -58,7 +58,7 @@ fn table(list: &VersionList) -> Table {
         table.row([
             Cell::new(version.version.to_string()),
             Cell::new(span::away(version.applied_at, now)),
-            Cell::new(version.applied_by.as_deref().unwrap_or(A_KEY)),
+            Cell::new(version.applied_by.as_deref().unwrap_or(NOBODY_NAMED)),
             Cell::new(version.source_hash.get(..12).unwrap_or_default()),
         ]);
     }

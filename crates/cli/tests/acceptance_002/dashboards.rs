@@ -29,7 +29,7 @@ fn what_a_dashboard_asks_for_is_what_a_server_tells() {
     let board = std::fs::read_to_string(board).unwrap();
     for (subject, metric, labels) in [
         ("Assignments", "interlock_worker_assignments_total", r#"{worker_id="staging-1",status="acked"} 1"#),
-        ("Run states", "interlock_run_duration_seconds_count", r#"{status="succeeded"} 2"#),
+        ("Run states", "interlock_run_duration_seconds_count", r#"{type="seen",status="succeeded"} 1"#),
         ("Approval latency", "interlock_approval_wait_duration_seconds_count", r#"{environment="staging"} 1"#),
         (
             "Command SLOs",

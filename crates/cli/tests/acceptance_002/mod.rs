@@ -40,6 +40,16 @@ struct Staging {
 
 impl Staging {
     fn start() -> Self {
+        Self::with_secrets(|up| {
+            let secrets = up.path("secrets");
+            std::fs::create_dir_all(&secrets).unwrap();
+            std::fs::write(secrets.join("DB"), SECRET).unwrap();
+            ["--secrets".to_owned(), secrets.display().to_string()]
+        })
+    }
+
+    /// With a worker that has its secrets from elsewhere: the flag that says where.
+    fn with_secrets(secrets: impl FnOnce(&Up) -> [String; 2]) -> Self {
         let up = Up::start(&["--no-demo"]);
         let allow = [
             "/usr/bin/id {flags...}",
@@ -49,13 +59,10 @@ impl Staging {
             "/usr/bin/sleep {s}",
         ];
         let commands = up.file("commands.toml", &format!("allow = {}\n", json!(allow)));
-        let secrets = up.path("secrets");
-        std::fs::create_dir_all(&secrets).unwrap();
-        std::fs::write(secrets.join("DB"), SECRET).unwrap();
+        let [flag, place] = secrets(&up);
         known_commands(&up);
         let key = up.run(&["key", "create", "staging-worker", "--role", "worker"]).out;
         let key = up.file("worker.key", key.trim());
-        let secrets = secrets.display().to_string();
         let server = up.server();
         let arguments = [
             "worker",
@@ -67,8 +74,8 @@ impl Staging {
             &key,
             "--commands",
             &commands,
-            "--secrets",
-            &secrets,
+            &flag,
+            &place,
         ];
         let log = std::fs::File::create(up.path("worker.log")).unwrap();
         let child = up.command().args(arguments).stdout(Stdio::null()).stderr(log).spawn().unwrap();

@@ -105,6 +105,7 @@ fn people_sign_in_with_a_password_and_decide() {
     assert!(listed.out.contains("restart \\u{1b}[2J db?"), "what is asked cannot command the terminal: {listed:?}");
     let shown = up.run(&["approval", "show", "INC-1"]);
     assert!(shown.out.contains("one person's yes") && shown.out.contains("digest"), "{shown:?}");
+    assert!(shown.out.contains("\ndue        in 30 min\n") && shown.out.contains("\ntier       "), "{shown:?}");
 
     let stale = up.run(&["approval", "approve", "INC-1", "--yes", "--digest", "00"]);
     assert_eq!(stale.code, 65, "{stale:?}");

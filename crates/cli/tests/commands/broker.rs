@@ -73,6 +73,10 @@ async fn the_address_of_a_broker_is_asked_for_and_its_password_not_shown() {
     let up = Up::start(&["--no-demo"]);
     let missing = up.run(&["worker", "--task", "echo=cat", "--transport", "redis"]);
     assert!(missing.code == 2 && missing.err.contains("--broker redis://HOST:PORT"), "{missing:?}");
+    for line in [&["worker", "--task", "echo=cat"][..], &["server"]] {
+        let alone = up.run_with(&[("INTERLOCK_BROKER_CA", "ca.pem")], line);
+        assert!(alone.code == 78 && alone.err.contains("name it with --broker"), "{alone:?}");
+    }
     for line in [&["worker", "--task", "echo=cat", "--transport", "redis"][..], &["server"]] {
         let wrong = up.run_with(&[("INTERLOCK_BROKER", "http://:s3cret@broker")], line);
         assert!(wrong.code == 78 && wrong.err.contains("redis://HOST:PORT"), "{wrong:?}");

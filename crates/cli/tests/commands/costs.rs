@@ -47,6 +47,8 @@ fn what_a_program_has_cost_adds_up_and_ends_the_run_at_the_limit() {
     for part in ["3 credits", "0 in, 14 out"] {
         assert!(shown.contains(part), "no `{part}` in {shown}");
     }
+    let attempts = up.run(&["run", "attempts", "latest"]).out;
+    assert!(attempts.contains("completed, cost 1.5 credits"), "{attempts}");
     let told = up.run(&["run", "show", "latest", "-o", "json"]).json();
     assert_eq!((&told["reason"], &told["spent_unit"]), (&json!("spend_exhausted"), &json!("credits")), "{told}");
     assert!(told.to_string().contains("has spent 3 of the 2 credits that `limits.spend` allows"), "{told}");

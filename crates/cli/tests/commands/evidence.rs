@@ -35,7 +35,7 @@ fn evidence_and_log_are_verified_with_the_key_alone() {
     let alone = |arguments: &[&str]| up.run(&[arguments, &["--key", &key], &NOWHERE].concat());
 
     let verified = ok(alone(&["evidence", "verify", &bundle]));
-    for part in [run.as_str(), "integrity     good", "completeness  good"] {
+    for part in [run.as_str(), "tenant        ten_", "integrity     good", "completeness  good"] {
         assert!(verified.out.contains(part), "{verified:?}");
     }
     let bytes = std::fs::read_to_string(&bundle).unwrap();
@@ -43,6 +43,16 @@ fn evidence_and_log_are_verified_with_the_key_alone() {
     let refused = alone(&["evidence", "verify", &changed]);
     assert_eq!(refused.code, 1, "{refused:?}");
     assert!(refused.out.contains("integrity     NOT GIVEN"), "{refused:?}");
+
+    // The page is made of the bundle: one that came from elsewhere need not be believed, and is no bundle.
+    let (page, theirs, none) = (path("run.html"), path("theirs.html"), path("none.html"));
+    ok(alone(&["evidence", "verify", &bundle, "--html", &page]));
+    ok(up.run(&["evidence", "export", &run, &theirs, "--html"]));
+    assert_eq!(std::fs::read_to_string(&page).unwrap(), std::fs::read_to_string(&theirs).unwrap());
+    assert_eq!(alone(&["evidence", "verify", &changed, "--html", &none]).code, 1);
+    assert!(!up.path("none.html").exists(), "of what was altered no page is made");
+    let swapped = alone(&["evidence", "verify", &page]);
+    assert!(swapped.code == 1 && swapped.out.contains("this is no DSSE envelope"), "{swapped:?}");
 
     let whole = ok(alone(&["audit", "verify", &log]));
     assert!(whole.out.contains(" is whole: "), "{whole:?}");

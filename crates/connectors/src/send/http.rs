@@ -10,18 +10,15 @@ use interlock_outbound::{Call, Excess, Method, Outbound};
 use serde_json::Value;
 use zeroize::Zeroizing;
 
-use super::secret::{not_had, not_kept};
+use super::secret::{HIDDEN, HIDDEN_BYTES_LEAST, not_had, not_kept};
 use super::{Leave, not_answered, without_leave};
 use crate::failure::CallFailure;
 use crate::limits;
-use crate::request::{CallBody, HeaderContent, HttpCall, Response};
+use crate::request::{CallBody, HeaderContent, HttpCall, Response, segment};
 use crate::schema::secret_name;
 
 /// How deep secrets are looked for in a body.
 const DEPTH_MAX: usize = interlock_core::limits::JSON_DEPTH_MAX;
-const HIDDEN: &str = "***";
-/// Shorter ones would be found everywhere.
-const HIDDEN_BYTES_LEAST: usize = 4;
 
 pub(super) async fn send(
     outbound: &Outbound,
@@ -48,8 +45,10 @@ pub(super) async fn send(
     }
     let answer = outbound.send(prepared).await.map_err(|error| not_answered(&error))?;
     let shown = |value: &HeaderValue| String::from_utf8_lossy(value.as_bytes()).into_owned();
-    let headers = answer.headers.iter().map(|(name, value)| (name.as_str().to_owned(), filling.hide(&shown(value))));
-    Ok(Response { status: answer.status.as_u16(), headers: headers.collect(), body: filling.hide_bytes(answer.body) })
+    let forms = filling.forms();
+    let headers = answer.headers.iter().map(|(name, value)| (name.as_str().to_owned(), hidden(&shown(value), &forms)));
+    let headers = headers.collect();
+    Ok(Response { status: answer.status.as_u16(), headers, body: hidden_bytes(answer.body, &forms) })
 }
 
 /// Puts secrets in their places, and remembers which.
@@ -124,21 +123,60 @@ impl Filler<'_> {
         }
     }
 
-    fn hide(&self, text: &str) -> String {
+    /// All that no answer may bring back.
+    fn forms(&self) -> Vec<Zeroizing<String>> {
         let used = self.used.iter().filter(|secret| secret.reveal().len() >= HIDDEN_BYTES_LEAST);
-        used.fold(text.to_owned(), |text, secret| text.replace(secret.reveal(), HIDDEN))
+        let mut forms: Vec<_> = used.flat_map(|secret| spellings(secret.reveal())).collect();
+        forms.dedup();
+        forms
     }
+}
 
-    fn hide_bytes(&self, bytes: Vec<u8>) -> Vec<u8> {
-        let holds = |secret: &Arc<SecretBuf>| {
-            let sought = secret.reveal().as_bytes();
-            sought.len() >= HIDDEN_BYTES_LEAST && bytes.windows(sought.len()).any(|window| window == sought)
-        };
-        if !self.used.iter().any(holds) {
-            return bytes;
-        }
-        self.hide(&String::from_utf8_lossy(&bytes)).into_bytes()
+fn hidden(text: &str, forms: &[Zeroizing<String>]) -> String {
+    let hide = |text: String, form: &Zeroizing<String>| {
+        if text.contains(form.as_str()) { text.replace(form.as_str(), HIDDEN) } else { text }
+    };
+    forms.iter().fold(text.to_owned(), hide)
+}
+
+fn hidden_bytes(bytes: Vec<u8>, forms: &[Zeroizing<String>]) -> Vec<u8> {
+    if forms.is_empty() {
+        return bytes;
     }
+    let text = String::from_utf8_lossy(&bytes).into_owned();
+    let without = hidden(&text, forms);
+    let bytes = if without == text { bytes } else { without.into_bytes() };
+    // JSON can spell the same text in many ways: `\/`, `\u002f`.
+    if bytes.contains(&b'\\')
+        && let Ok(answer) = serde_json::from_slice::<Value>(&bytes)
+    {
+        let without = hidden_value(&answer, forms);
+        if without != answer {
+            return without.to_string().into_bytes();
+        }
+    }
+    bytes
+}
+
+fn hidden_value(value: &Value, forms: &[Zeroizing<String>]) -> Value {
+    match value {
+        Value::String(text) => Value::String(hidden(text, forms)),
+        Value::Array(items) => items.iter().map(|item| hidden_value(item, forms)).collect(),
+        Value::Object(fields) => {
+            fields.iter().map(|(name, item)| (hidden(name, forms), hidden_value(item, forms))).collect()
+        }
+        other => other.clone(),
+    }
+}
+
+/// How a secret may stand in an answer: as it is, as JSON writes it, and in an address.
+fn spellings(secret: &str) -> impl Iterator<Item = Zeroizing<String>> {
+    let quoted = Zeroizing::new(Value::String(secret.to_owned()).to_string());
+    let inside = quoted.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')).unwrap_or_default();
+    let escaped = Zeroizing::new(inside.to_owned());
+    let encoded = Zeroizing::new(segment(secret));
+    let all = [Zeroizing::new(secret.to_owned()), escaped, encoded];
+    all.into_iter().filter(|form| form.len() >= HIDDEN_BYTES_LEAST)
 }
 
 fn find_secrets(value: &Value, depth: usize, names: &mut Vec<String>) -> Result<(), CallFailure> {

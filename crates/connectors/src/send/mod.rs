@@ -121,6 +121,11 @@ impl Caller {
         Ok(if is_model { model::with_cost(output, &self.connections.prices) } else { output })
     }
 
+    /// What a model call may have cost at most whose answer was lost, in millionths of a dollar; nothing where its price is not known.
+    pub fn model_cost_at_most(&self, fields: &Fields) -> Option<u64> {
+        model::cost_at_most(fields, &self.connections.prices)
+    }
+
     /// Asks the target whether a call has happened whose answer was lost.
     pub async fn probe(&self, operation: Operation<'_>, facts: &CallFacts) -> Probed {
         let Operation { connector, fields, secrets } = operation;
@@ -145,9 +150,10 @@ impl Caller {
         leave: Leave<'a>,
     ) -> BoxFuture<'a, Result<Response, CallFailure>> {
         Box::pin(async move {
+            let outbound = self.outbound.of_tenant(&secrets.tenant().to_string());
             match request {
-                Request::Http(call) => http::send(&self.outbound, secrets, call, leave).await,
-                Request::Mail(mail) => smtp::send(&self.outbound, secrets, mail, leave).await,
+                Request::Http(call) => http::send(outbound, secrets, call, leave).await,
+                Request::Mail(mail) => smtp::send(outbound, secrets, mail, leave).await,
             }
         })
     }

@@ -13,7 +13,7 @@ use interlock_outbound::{Outbound, OutboundError};
 use tokio::io::{AsyncBufReadExt as _, AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, BufReader};
 use zeroize::Zeroizing;
 
-use super::secret::not_had;
+use super::secret::{HIDDEN, HIDDEN_BYTES_LEAST, not_had};
 use super::{Leave, not_answered, without_leave};
 use crate::failure::{CallFailure, Sent, quoted};
 use crate::limits;
@@ -43,11 +43,12 @@ pub(super) async fn send(
     }
     let login = mail.user.as_ref().zip(password.as_ref()).map(|(user, password)| {
         let plain = Zeroizing::new(format!("\0{user}\0{}", password.reveal()));
-        Zeroizing::new(BASE64.encode(plain.as_bytes()))
+        let sent = Zeroizing::new(BASE64.encode(plain.as_bytes()));
+        MailLogin { sent, password: Zeroizing::new(password.reveal().to_owned()) }
     });
     // Set once the message may have been taken.
     let mut handed_over = false;
-    let talking = talk(outbound, mail, login.as_ref().map(|login| login.as_str()), leave, &mut handed_over);
+    let talking = talk(outbound, mail, login.as_ref(), leave, &mut handed_over);
     let ended = tokio::time::timeout(limits::CALL_TIMEOUT, talking).await;
     let ended = ended.unwrap_or_else(|_| Err(not_answered(&OutboundError::Timeout(limits::CALL_TIMEOUT))));
     match ended {
@@ -63,10 +64,25 @@ pub(super) async fn send(
 
 const REFUSED: &str = "MAIL_REFUSED";
 
+/// Who hands the message over.
+struct MailLogin {
+    /// As it is sent: user and password, encoded.
+    sent: Zeroizing<String>,
+    password: Zeroizing<String>,
+}
+
+impl MailLogin {
+    /// Many servers repeat a command that they do not know, and this one holds a password.
+    fn hidden_in(&self, text: &str) -> String {
+        let forms = [&self.sent, &self.password].into_iter().filter(|form| form.len() >= HIDDEN_BYTES_LEAST);
+        forms.fold(text.to_owned(), |text, form| text.replace(form.as_str(), HIDDEN))
+    }
+}
+
 async fn talk(
     outbound: &Outbound,
     mail: &Mail,
-    login: Option<&str>,
+    login: Option<&MailLogin>,
     leave: Leave<'_>,
     handed_over: &mut bool,
 ) -> Result<String, CallFailure> {
@@ -87,7 +103,7 @@ async fn talk(
     }
     let mut socket = outbound.connect(host, port).await.map_err(|error| not_answered(&error))?;
     if starts_plain {
-        let mut plain = Conversation(BufReader::new(&mut socket.stream));
+        let mut plain = Conversation { stream: BufReader::new(&mut socket.stream), login };
         plain.expect(220).await?;
         let offers = plain.say(HELLO, 250).await?;
         if !offers.lines().any(|line| line.eq_ignore_ascii_case("STARTTLS")) {
@@ -96,19 +112,19 @@ async fn talk(
         }
         plain.say("STARTTLS", 220).await?;
         // Whatever came along with the answer was not encrypted, and an attacker on the way may have put it there.
-        if !plain.0.buffer().is_empty() {
+        if !plain.stream.buffer().is_empty() {
             let what = "the mail server went on talking before the connection was encrypted";
             return Err(CallFailure::refused("MAIL_NOT_ENCRYPTED", what));
         }
     }
     let secured = outbound.secure(socket).await.map_err(|error| not_answered(&error))?;
-    let mut server = Conversation(BufReader::new(secured));
+    let mut server = Conversation { stream: BufReader::new(secured), login };
     if !starts_plain {
         server.expect(220).await?;
     }
     server.say(HELLO, 250).await?;
     if let Some(login) = login {
-        let command = Zeroizing::new(format!("AUTH PLAIN {login}"));
+        let command = Zeroizing::new(format!("AUTH PLAIN {}", *login.sent));
         server.say(&command, 235).await?;
     }
     server.say(&format!("MAIL FROM:<{}>", mail.from), 250).await?;
@@ -142,12 +158,16 @@ fn stuffed(message: &[u8]) -> Vec<u8> {
     lines
 }
 
-struct Conversation<S>(BufReader<S>);
+struct Conversation<'a, S> {
+    stream: BufReader<S>,
+    /// What no answer may bring back.
+    login: Option<&'a MailLogin>,
+}
 
-impl<S: AsyncRead + AsyncWrite + Unpin> Conversation<S> {
+impl<S: AsyncRead + AsyncWrite + Unpin> Conversation<'_, S> {
     async fn write(&mut self, bytes: &[u8]) -> Result<(), CallFailure> {
-        self.0.write_all(bytes).await.map_err(|error| broke(&error))?;
-        self.0.flush().await.map_err(|error| broke(&error))
+        self.stream.write_all(bytes).await.map_err(|error| broke(&error))?;
+        self.stream.flush().await.map_err(|error| broke(&error))
     }
 
     async fn say(&mut self, line: &str, expected: u16) -> Result<String, CallFailure> {
@@ -161,13 +181,14 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Conversation<S> {
         let mut texts = Vec::new();
         for _ in 0..LINES_MAX {
             let mut line = String::new();
-            let read = (&mut self.0).take(LINE_BYTES_MAX).read_line(&mut line).await;
+            let read = (&mut self.stream).take(LINE_BYTES_MAX).read_line(&mut line).await;
             let read = read.map_err(|error| broke(&error))?;
             let code: Option<u16> = line.get(..3).and_then(|code| code.parse().ok());
             let (Some(code), true) = (code.filter(|_| line.ends_with('\n')), read > 3) else {
                 return Err(broke(&std::io::Error::other("the mail server's answer cannot be read")));
             };
-            texts.push(line.get(4..).unwrap_or_default().trim_end().to_owned());
+            let text = line.get(4..).unwrap_or_default().trim_end();
+            texts.push(self.login.map_or_else(|| text.to_owned(), |login| login.hidden_in(text)));
             if line.as_bytes().get(3) == Some(&b'-') {
                 continue;
             }

@@ -43,12 +43,22 @@ static DECLARATION: Declaration = Declaration {
     probe: None,
 };
 
+/// A line break in a name would begin another header.
 fn mailbox(text: &str) -> Result<Mailbox, String> {
+    if text.chars().any(char::is_control) {
+        return Err("a mail address holds a line break or another control character".to_owned());
+    }
     text.parse().map_err(|_| format!("`{text}` is not a mail address"))
 }
 
 fn mailboxes(fields: &Fields, name: &str) -> Result<Vec<Mailbox>, String> {
     fields.texts(name).into_iter().map(mailbox).collect()
+}
+
+/// With one kind of line break. Some servers take a carriage return by itself for one too, so that a message could end, and
+/// another begin, where nobody sees it.
+fn lines(text: &str) -> String {
+    text.replace("\r\n", "\n").replace('\r', "\n")
 }
 
 fn write(fields: &Fields, from: &Mailbox, id: String) -> Result<Message, String> {
@@ -62,9 +72,9 @@ fn write(fields: &Fields, from: &Mailbox, id: String) -> Result<Message, String>
     if let Some(reply_to) = fields.opt_text("reply_to") {
         message = message.reply_to(mailbox(reply_to)?);
     }
-    let text = fields.text("text").to_owned();
+    let text = lines(fields.text("text"));
     let written = match fields.opt_text("html") {
-        Some(html) => message.multipart(MultiPart::alternative_plain_html(text, html.to_owned())),
+        Some(html) => message.multipart(MultiPart::alternative_plain_html(text, lines(html))),
         None => message.singlepart(SinglePart::builder().header(ContentType::TEXT_PLAIN).body(text)),
     };
     written.map_err(|error| error.to_string())
@@ -101,6 +111,10 @@ impl Connector for Send {
             let what = format!("the connection `{}` names no sender: write `from`", at.name);
             return Err(CallFailure::refused("CONNECTION_UNUSABLE", what));
         };
+        if at.user.is_some() != at.secret.is_some() {
+            let what = format!("the connection `{}` has one of `user` and `secret`: give both, or none", at.name);
+            return Err(CallFailure::refused("CONNECTION_UNUSABLE", what));
+        }
         let from = mailbox(from).map_err(unusable)?;
         let id = format!("<{}@{}>", facts.mark(), from.email.domain());
         let message = write(fields, &from, id).map_err(unusable)?;

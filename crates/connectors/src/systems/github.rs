@@ -3,6 +3,8 @@
 //! A comment ends with the mark of its effect key, which readers do not see (an HTML comment), and is found again by it.
 //! Adding a label that is there, or removing one that is not, changes nothing.
 
+use std::time::Duration;
+
 use interlock_core::plan::retry::ErrorClass;
 use interlock_core::run::card::FieldChange;
 use interlock_core::state::EffectClass;
@@ -36,6 +38,8 @@ const COMMENT_BYTES: usize = 65_000;
 const PAGE: usize = 100;
 /// How far the clocks of GitHub and the server may be apart.
 const CLOCK_SLACK_MS: i64 = 60_000;
+/// The pause that GitHub asks for where it names none.
+const SECONDARY_PAUSE: Duration = Duration::from_mins(1);
 
 const OWNER: Field = Field::new("owner", Kind::Id(100), Need::Required, "The repository's owner.");
 const REPO: Field = Field::new("repo", Kind::Id(100), Need::Required, "The repository's name.");
@@ -116,18 +120,43 @@ fn call(method: &str, url: String, at: &Connection) -> HttpCall {
     call.header("x-github-api-version", "2022-11-28").login(at)
 }
 
-/// A success, or what went wrong. GitHub says with 403 both that something is forbidden and that there was too much.
+/// A success, or what went wrong.
 fn answered(answer: &Response) -> Result<Value, CallFailure> {
-    let is_limit = answer.header("x-ratelimit-remaining") == Some("0") || answer.header("retry-after").is_some();
-    if answer.status == 403 && is_limit {
-        let message = format!("GitHub limits this connection: {}", quoted(&answer.said()));
-        let failure = CallFailure::new(Sent::CertainlyNot, ErrorClass::RateLimited, "HTTP_403", message);
-        return Err(CallFailure { after: answer.retry_after(), ..failure });
+    if let Some(failure) = limited(answer) {
+        return Err(failure);
     }
     if answer.status == 204 {
         return Ok(Value::Null);
     }
     answer.json()
+}
+
+/// That there was too much at once. GitHub says it with 403, which also says that something is forbidden, or with 429; the secondary
+/// limit tells it in the text alone, and wants at least a minute.
+fn limited(answer: &Response) -> Option<CallFailure> {
+    if !matches!(answer.status, 403 | 429) {
+        return None;
+    }
+    let said = answer.said();
+    let lower = said.to_lowercase();
+    let is_secondary = lower.contains("secondary rate limit") || lower.contains("abuse detection");
+    let is_used_up = answer.header("x-ratelimit-remaining") == Some("0");
+    let is_told = is_secondary || is_used_up || answer.header("retry-after").is_some();
+    if answer.status == 403 && !is_told {
+        return None;
+    }
+    let named = answer.retry_after().or_else(|| reset(answer).filter(|_| is_used_up));
+    let after = named.or(is_secondary.then_some(SECONDARY_PAUSE));
+    let message = format!("GitHub limits this connection: {}", quoted(&said));
+    let code = format!("HTTP_{}", answer.status);
+    let failure = CallFailure::new(Sent::CertainlyNot, ErrorClass::RateLimited, &code, message);
+    Some(CallFailure { after, ..failure })
+}
+
+/// When the connection may call again, in seconds of the epoch.
+fn reset(answer: &Response) -> Option<Duration> {
+    let seconds: i64 = answer.header("x-ratelimit-reset")?.trim().parse().ok()?;
+    answer.until(jiff::Timestamp::from_second(seconds).ok()?)
 }
 
 fn mark(facts: &CallFacts) -> String {

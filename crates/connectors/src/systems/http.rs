@@ -1,11 +1,12 @@
 //! Any HTTP API. What it does is not known here, so a repeat is as safe as its method says and no safer.
 
+use interlock_core::plan::retry::ErrorClass;
 use interlock_core::state::EffectClass;
 use serde_json::{Map, Value, json};
 
 use crate::connection::Connection;
 use crate::connector::{CallFacts, Connector, Declaration, Reversal};
-use crate::failure::CallFailure;
+use crate::failure::{CallFailure, Sent};
 use crate::fields::Fields;
 use crate::limits;
 use crate::request::{CallBody, HeaderContent, HttpCall, Request, Response, only};
@@ -55,8 +56,7 @@ static DECLARATION: Declaration = Declaration {
             Kind::Whole { min: 1, max: 30 },
             Need::Default("20"),
             "How many seconds the call may take.",
-        )
-        .unsigned(),
+        ),
         Field::new(
             "connection",
             Kind::Id(limits::SHORT_TEXT),
@@ -86,12 +86,19 @@ const OWN_HEADERS: &[&str] = &[
     "upgrade",
 ];
 
+/// By these some servers take a request for one of another method: a step that only reads, and is not judged, could delete.
+const METHOD_HEADERS: &[&str] = &["x-http-method", "x-http-method-override", "x-method-override"];
+
 /// Headers of an answer that a workflow may use. Others may hold cookies and tokens.
 const SHOWN: &[&str] = &["content-type", "etag", "last-modified", "location", "retry-after", "x-request-id"];
 
 impl Connector for HttpRequest {
     fn declaration(&self) -> &'static Declaration {
         &DECLARATION
+    }
+
+    fn effect_varies(&self) -> bool {
+        true
     }
 
     fn effect(&self, fields: &Fields) -> EffectClass {
@@ -112,8 +119,14 @@ impl Connector for HttpRequest {
             return Err(format!("a {method} request has no body"));
         }
         let named = fields.map("headers").map(|(name, _)| name).chain(fields.opt_text("idempotency_header"));
-        if let Some(name) = named.into_iter().find(|name| OWN_HEADERS.contains(&name.to_ascii_lowercase().as_str())) {
-            return Err(format!("the header `{name}` is set by the client itself"));
+        for name in named {
+            let lower = name.to_ascii_lowercase();
+            if OWN_HEADERS.contains(&lower.as_str()) {
+                return Err(format!("the header `{name}` is set by the client itself"));
+            }
+            if METHOD_HEADERS.contains(&lower.as_str()) {
+                return Err(format!("the header `{name}` changes the method: write the method as `method`"));
+            }
         }
         let auth = |name| fields.get("auth").and_then(|auth| auth.get(name)).is_some();
         let both = auth("bearer") && (auth("user") || auth("password"));
@@ -121,9 +134,16 @@ impl Connector for HttpRequest {
             return Err("`auth` has either `bearer`, or `user` and `password`".to_owned());
         }
         let url = fields.text("url");
+        // A reader of addresses drops line breaks and tabs, wherever they stand.
+        if url.chars().any(char::is_control) {
+            return Err("`url` holds a line break or another control character".to_owned());
+        }
         match fields.opt_text("connection") {
             Some(_) if !url.starts_with('/') || url.starts_with("//") => {
                 Err("with a `connection`, `url` is the path behind its address and begins with one `/`".to_owned())
+            }
+            Some(_) if climbs(url) => {
+                Err("with a `connection`, `url` cannot climb out of its address by `.` or `..`".to_owned())
             }
             Some(_) if fields.get("auth").is_some() => {
                 Err("the `connection` says who calls: leave out `auth`".to_owned())
@@ -174,10 +194,18 @@ impl Connector for HttpRequest {
         Ok(vec![call.into_request()])
     }
 
-    fn read(&self, _: &Fields, _: &CallFacts, answers: &[Response]) -> Result<Value, CallFailure> {
+    fn read(&self, fields: &Fields, _: &CallFacts, answers: &[Response]) -> Result<Value, CallFailure> {
         let answer = only(answers)?;
         if !answer.is_success() {
-            return Err(CallFailure::of_answer(answer, &answer.said()));
+            let failure = CallFailure::of_answer(answer, &answer.said());
+            // Targets that drop repeats by a key say so of a call that is still under way: an earlier try, whose answer was lost.
+            let is_under_way = answer.status == 409 && self.effect(fields) == EffectClass::Keyed;
+            return Err(if is_under_way {
+                let after = answer.retry_after();
+                CallFailure { sent: Sent::Unknown, class: ErrorClass::Unavailable, after, ..failure }
+            } else {
+                failure
+            });
         }
         let shown = answer.headers.iter().filter(|(name, _)| SHOWN.contains(&name.as_str()));
         let headers: Map<String, Value> = shown.map(|(name, value)| (name.clone(), value.clone().into())).collect();
@@ -187,6 +215,14 @@ impl Connector for HttpRequest {
         let body = if is_json && !truncated { answer.body_json().unwrap_or_else(text) } else { text() };
         Ok(json!({ "status": answer.status, "headers": headers, "body": body, "truncated": truncated }))
     }
+}
+
+/// Whether a path has a part that stands for its own folder or the one above, in any spelling that addresses have for it.
+fn climbs(path: &str) -> bool {
+    let path = path.split(['?', '#']).next().unwrap_or_default().to_ascii_lowercase();
+    // Many servers read an escaped `/` as one, and leave out what stands behind a `;`.
+    let path = path.replace("%2e", ".").replace("%2f", "/").replace("%5c", "\\").replace("%3b", ";");
+    path.split(['/', '\\']).any(|part| matches!(part.split(';').next(), Some("." | "..")))
 }
 
 fn login(auth: &Value) -> Option<HeaderContent> {

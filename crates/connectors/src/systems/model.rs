@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::connection;
 use crate::connection::{Connection, ModelApi};
 use crate::connector::{CallFacts, Connector, Declaration, Reversal};
-use crate::failure::CallFailure;
+use crate::failure::{CallFailure, Sent, quoted};
 use crate::fields::Fields;
 use crate::limits;
 use crate::price::{Prices, Tokens};
@@ -27,6 +27,8 @@ const MESSAGE: &[Field] = &[
     Field::new("content", TEXT, Need::Required, "What is said."),
 ];
 const TOKENS_MAX: i64 = 1_000_000;
+/// What providers put around each message, generously.
+const FRAME_TOKENS: usize = 32;
 
 static DECLARATION: Declaration = Declaration {
     operation: crate::MODEL_CHAT,
@@ -53,8 +55,7 @@ static DECLARATION: Declaration = Declaration {
             Kind::Whole { min: 1, max: 600 },
             Need::Default("120"),
             "How many seconds the call may take.",
-        )
-        .unsigned(),
+        ),
         connection("\"openai\""),
     ],
     effect: EffectClass::Idempotent,
@@ -120,13 +121,14 @@ fn of_openai(body: &Value) -> Option<Reply> {
 fn of_anthropic(body: &Value) -> Option<Reply> {
     let usage = &body["usage"];
     // What is read from or written to a cache was given to the model as well.
-    let given = ["input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens"];
+    let cached = ["cache_creation_input_tokens", "cache_read_input_tokens"];
+    let given = usage["input_tokens"].as_u64()?;
     let parts = body["content"].as_array()?.iter().filter(|part| part["type"] == "text");
     Some(Reply {
         text: parts.filter_map(|part| part["text"].as_str()).collect(),
         stop: body["stop_reason"].clone(),
         tokens: Tokens {
-            input: given.iter().filter_map(|name| usage[*name].as_u64()).sum(),
+            input: cached.iter().filter_map(|name| usage[*name].as_u64()).fold(given, u64::saturating_add),
             output: usage["output_tokens"].as_u64()?,
         },
     })
@@ -139,6 +141,17 @@ pub fn with_cost(mut output: Value, prices: &Prices) -> Value {
     let price = output["model"].as_str().and_then(|model| prices.of(model));
     output["cost_micros"] = price.map_or(Value::Null, |price| price.cost_micros(used).into());
     output
+}
+
+/// What a call may have cost at most whose answer was lost, in millionths of a dollar; nothing where the model has no price. No text
+/// has more tokens than bytes.
+pub fn cost_at_most(fields: &Fields, prices: &Prices) -> Option<u64> {
+    let price = prices.of(fields.text("model"))?;
+    let said = messages(fields);
+    let bytes: usize = said.iter().map(|message| message["content"].as_str().map_or(0, str::len)).sum();
+    let input = bytes + fields.text("system").len() + (said.len() + 1) * FRAME_TOKENS;
+    let input = u64::try_from(input).unwrap_or(u64::MAX);
+    Some(price.cost_micros(Tokens { input, output: fields.whole("max_tokens").unwrap_or(TOKENS_MAX).unsigned_abs() }))
 }
 
 impl Connector for Chat {
@@ -181,7 +194,14 @@ impl Connector for Chat {
             _ => failure,
         })?;
         let reply = if body["content"].is_array() { of_anthropic(&body) } else { of_openai(&body) };
-        let reply = reply.ok_or_else(|| CallFailure::unreadable("the model's answer has no text or no usage"))?;
+        let reply = reply.ok_or_else(|| {
+            if body["error"].is_null() {
+                return CallFailure::unreadable("the model's answer has no text or no usage");
+            }
+            // Some servers that speak for several providers tell a refusal with status 200.
+            let message = format!("the model's server answers with an error: {}", quoted(&answer.said()));
+            CallFailure::new(Sent::Unknown, ErrorClass::Unavailable, "MODEL_REFUSED", message)
+        })?;
         Ok(json!({
             "text": reply.text.replace('\0', "\u{fffd}"),
             "stop_reason": reply.stop,

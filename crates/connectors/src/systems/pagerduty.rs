@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::connection;
 use crate::connection::Connection;
 use crate::connector::{CallFacts, Connector, Declaration, Inverse, Reversal};
-use crate::failure::CallFailure;
+use crate::failure::{CallFailure, quoted};
 use crate::fields::Fields;
 use crate::limits;
 use crate::request::{HttpCall, Request, Response, only};
@@ -113,6 +113,10 @@ impl Connector for Event {
 
     fn read(&self, fields: &Fields, facts: &CallFacts, answers: &[Response]) -> Result<Value, CallFailure> {
         let body = only(answers)?.json()?;
+        if let Some(status) = body["status"].as_str().filter(|status| *status != "success") {
+            let message = format!("PagerDuty does not take the event: {}", quoted(status));
+            return Err(CallFailure::refused("PAGERDUTY_REFUSED", message));
+        }
         let key = body["dedup_key"].as_str().map_or_else(|| dedup_key(fields, facts), str::to_owned);
         Ok(json!({ "dedup_key": key, "status": body["status"] }))
     }

@@ -3,6 +3,9 @@
 //! Setting a field twice sets it once. A journal field (`work_notes`, `comments`) is appended to at every call: such an
 //! update is `unsafe`, and its entries end with the mark of the effect key, by which they are found again in
 //! `sys_journal_field`.
+//!
+//! ServiceNow answers 200 and changes nothing where the user may not set a field, and leaves out fields that there are not. So
+//! every field is read before, and looked at again in the answer.
 
 use interlock_core::run::card::FieldChange;
 use interlock_core::state::EffectClass;
@@ -11,7 +14,7 @@ use serde_json::{Map, Value, json};
 use super::connection;
 use crate::connection::Connection;
 use crate::connector::{CallFacts, Connector, Declaration, Inverse, Probed, Reversal, change};
-use crate::failure::CallFailure;
+use crate::failure::{CallFailure, quoted};
 use crate::fields::Fields;
 use crate::request::{HttpCall, Request, Response, only, segment, with_query};
 use crate::schema::{Field, Kind, Need};
@@ -41,6 +44,12 @@ static UPDATE: Declaration = Declaration {
             Kind::Values { items: FIELDS_MAX, bytes: 16 << 10 },
             Need::Required,
             "The fields and their new values, by the names of the table.",
+        ),
+        Field::new(
+            "sys_mod_count",
+            Kind::Id(20),
+            Need::Optional,
+            "The incident's count of changes, as it was read: an incident that was changed since is left alone.",
         ),
         connection("\"servicenow\""),
     ],
@@ -101,6 +110,29 @@ fn result(answer: &Response) -> Result<Value, CallFailure> {
     }
 }
 
+/// ServiceNow tells numbers and truth values as texts.
+fn as_text(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
+/// What is stored in a field of an answer that also tells how people see it.
+fn stored(field: &Value) -> &Value {
+    field.get("value").unwrap_or(field)
+}
+
+/// The fields of an update that have what they had before, and not what was asked for, as stored or as people see it.
+fn not_set(fields: &Fields, before: &Value, after: &Value) -> Vec<String> {
+    let is_left = |(name, asked): &(&str, &Value)| {
+        let (Some(had), Some(has)) = (before.get(*name), after.get(*name)) else { return false };
+        let (asked, has_text) = (as_text(asked), as_text(stored(has)));
+        let seen = as_text(has.get("display_value").unwrap_or(has));
+        let is_set = [&has_text, &seen].iter().any(|text| text.trim() == asked.trim());
+        !is_set && has_text == as_text(stored(had))
+    };
+    let plain = fields.map("fields").filter(|(name, _)| !is_journal(name));
+    plain.filter(is_left).map(|(name, _)| name.to_owned()).collect()
+}
+
 /// The line at the end of a journal entry by which it is found again.
 fn marked(text: &str, facts: &CallFacts) -> String {
     format!("{text}\n\n{}", mark(facts))
@@ -129,6 +161,10 @@ impl Connector for IncidentUpdate {
         &UPDATE
     }
 
+    fn effect_varies(&self) -> bool {
+        true
+    }
+
     fn effect(&self, fields: &Fields) -> EffectClass {
         // What is not known yet may hold a note.
         let is_known = fields.get("fields").is_some_and(Value::is_object);
@@ -140,9 +176,14 @@ impl Connector for IncidentUpdate {
         if names.peek().is_none() {
             return Err("`fields` is empty: there is nothing to update".to_owned());
         }
-        match names.find(|name| FIXED.contains(name) || name.starts_with("sys_")) {
-            Some(name) => Err(format!("`fields.{name}` cannot be set: it belongs to ServiceNow")),
-            None => Ok(()),
+        if let Some(name) = names.find(|name| FIXED.contains(name) || name.starts_with("sys_")) {
+            return Err(format!("`fields.{name}` cannot be set: it belongs to ServiceNow"));
+        }
+        match fields.opt_text("sys_mod_count") {
+            Some(count) if !count.chars().all(|c| c.is_ascii_digit()) => {
+                Err("`sys_mod_count` is a number, in quotes".to_owned())
+            }
+            _ => Ok(()),
         }
     }
 
@@ -157,8 +198,24 @@ impl Connector for IncidentUpdate {
         Some(read_record(at, fields, &names))
     }
 
-    fn read_before(&self, _: &Fields, answer: &Response) -> Result<Value, CallFailure> {
-        result(answer)
+    fn read_before(&self, fields: &Fields, answer: &Response) -> Result<Value, CallFailure> {
+        let record = result(answer)?;
+        let mut names = fields.map("fields").map(|(name, _)| name).filter(|name| !is_journal(name));
+        if let Some(name) = names.find(|name| record.get(*name).is_none()) {
+            let what = format!(
+                "the incident has no field `{name}`, or the connection's user may not read it; nothing was changed"
+            );
+            return Err(CallFailure::refused("FIELD_UNKNOWN", what));
+        }
+        let (wanted, has) = (fields.opt_text("sys_mod_count"), as_text(&record["sys_mod_count"]));
+        if let Some(wanted) = wanted.filter(|wanted| *wanted != has) {
+            let what = format!(
+                "the incident was changed meanwhile: its `sys_mod_count` is {}, not {wanted}; nothing was changed by this step",
+                quoted(&has)
+            );
+            return Err(CallFailure::refused("RECORD_CHANGED", what));
+        }
+        Ok(record)
     }
 
     fn changes(&self, fields: &Fields, before: &Value) -> Vec<FieldChange> {
@@ -168,10 +225,9 @@ impl Connector for IncidentUpdate {
     }
 
     fn remaining(&self, fields: &Fields, present: &Value) -> Vec<String> {
-        // ServiceNow tells numbers and truth values as texts, and a journal does not tell what was added to it.
-        let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        // A journal does not tell what was added to it.
         let is_left = |(name, value): &(&str, &Value)| {
-            !is_journal(name) && present.get(name).map(text).unwrap_or_default() != text(value)
+            !is_journal(name) && present.get(name).map(as_text).unwrap_or_default() != as_text(value)
         };
         fields.map("fields").filter(is_left).map(|(name, _)| format!("`{name}`")).collect()
     }
@@ -186,7 +242,14 @@ impl Connector for IncidentUpdate {
             (name.to_owned(), value)
         });
         let body: Map<String, Value> = set.collect();
-        let url = with_query(record(at, fields), &[("sysparm_fields", "sys_id,number,sys_mod_count")]);
+        let shown = fields.map("fields").map(|(name, _)| name).filter(|name| !is_journal(name));
+        let shown = ["sys_id", "number", "sys_mod_count"].into_iter().chain(shown).collect::<Vec<_>>().join(",");
+        let query = [
+            ("sysparm_display_value", "all"),
+            ("sysparm_exclude_reference_link", "true"),
+            ("sysparm_fields", shown.as_str()),
+        ];
+        let url = with_query(record(at, fields), &query);
         Ok(vec![call("PATCH", url, at).json(Value::Object(body)).into_request()])
     }
 
@@ -194,8 +257,18 @@ impl Connector for IncidentUpdate {
         let record = result(only(answers)?)?;
         let mut output = output(fields, facts);
         for name in ["number", "sys_mod_count"] {
-            output[name] = record[name].clone();
+            output[name] = stored(&record[name]).clone();
         }
+        let left = not_set(fields, &output["before"], &record);
+        if !left.is_empty() && left.len() == fields.map("fields").count() {
+            let what = format!(
+                "ServiceNow has left everything as it was ({}): the connection's user may not set it, or a rule of the \
+                 instance forbids it",
+                left.join(", ")
+            );
+            return Err(CallFailure::refused("FIELDS_NOT_SET", what));
+        }
+        output["not_set"] = left.into();
         Ok(output)
     }
 

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use interlock_connectors::send::Caller;
-use interlock_connectors::{Connection, Connections, Sent};
+use interlock_connectors::{Connection, Connections, Fields, Sent, find};
 use interlock_outbound::{Outbound, OutboundOptions};
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, AsyncRead, AsyncWrite, AsyncWriteExt as _, BufReader};
@@ -12,7 +12,7 @@ use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::ServerConfig;
 use tokio_rustls::rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 
-use crate::harness::{TOKEN, credentials, facts, perform};
+use crate::harness::{TOKEN, credentials, facts, perform, with_connections};
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Manner {
@@ -26,6 +26,8 @@ enum Manner {
     HangsUp,
     RefusesRecipient,
     RefusesLogin,
+    /// It repeats the command that it does not know.
+    RepeatsLogin,
 }
 
 struct Server {
@@ -88,6 +90,7 @@ async fn talk(stream: impl AsyncRead + AsyncWrite + Unpin, manner: Manner, heard
     let mut in_message = false;
     loop {
         let line = hear(&mut stream, heard).await;
+        let repeated = format!("500 5.5.2 unknown command: {line} (password {TOKEN})\r\n");
         let answer: &[u8] = match line.split([' ', ':']).next().unwrap_or_default() {
             "." if in_message && manner == Manner::Silent => return,
             "." if in_message => {
@@ -97,6 +100,7 @@ async fn talk(stream: impl AsyncRead + AsyncWrite + Unpin, manner: Manner, heard
             _ if in_message => continue,
             "EHLO" => b"250-stand-in\r\n250 AUTH PLAIN\r\n",
             "AUTH" if manner == Manner::RefusesLogin => b"535 5.7.8 wrong\r\n",
+            "AUTH" if manner == Manner::RepeatsLogin => repeated.as_bytes(),
             "AUTH" => b"235 ok\r\n",
             "RCPT" if manner == Manner::RefusesRecipient => b"550 5.1.1 no such user\r\n",
             "MAIL" | "RCPT" => b"250 ok\r\n",
@@ -159,15 +163,72 @@ async fn only_a_message_that_was_handed_over_may_have_been_taken() {
         (Manner::HangsUp, Sent::CertainlyNot, true),
         (Manner::RefusesRecipient, Sent::CertainlyNot, false),
         (Manner::RefusesLogin, Sent::CertainlyNot, false),
+        (Manner::RepeatsLogin, Sent::CertainlyNot, false),
         (Manner::Silent, Sent::Unknown, true),
     ] {
         let server = server(manner).await;
         let failure = perform(&caller(&server), "email.send", mail()).await.unwrap_err();
         assert_eq!((failure.sent, failure.class.is_retryable()), (sent, retried), "{failure}");
         assert!(!failure.to_string().contains(TOKEN));
+        assert!(!failure.to_string().contains("AHJvYm90AHRvay0wMTIzNDU2Nzg5"), "nor as it was sent: {failure}");
         if manner == Manner::Plain {
             assert!(!server.heard.lock().unwrap().iter().any(|line| line.starts_with("AUTH")));
         }
+    }
+}
+
+#[tokio::test]
+async fn a_message_ends_where_its_text_does() {
+    let server = server(Manner::Tls).await;
+    let mut smuggling = mail();
+    smuggling["text"] = json!("One\r.\rMAIL FROM:<evil@example.org>\r\n.\r\nRCPT TO:<x@example.org>\n.\nthe end");
+    perform(&caller(&server), "email.send", smuggling).await.unwrap();
+    let heard = server.heard.lock().unwrap().clone();
+    assert!(heard.iter().all(|line| !line.contains('\r')), "a carriage return by itself: {heard:?}");
+    let end = heard.iter().position(|line| line == ".").unwrap();
+    let after: Vec<_> = heard[end + 1..].iter().filter(|line| !line.is_empty()).collect();
+    assert_eq!(after, ["QUIT"], "{heard:?}");
+    assert!(heard[..end].iter().any(|line| line == "the end"), "{heard:?}");
+}
+
+#[test]
+fn no_address_begins_another_header() {
+    let send = find("email.send").unwrap();
+    for (field, value) in [
+        ("to", json!(["Ops\r\nBcc: evil@example.org <ops@example.org>"])),
+        ("to", json!(["\"Ops\r\n Bcc: evil@example.org\" <ops@example.org>"])),
+        ("cc", json!(["ops@example.org\nBcc: evil@example.org"])),
+        ("reply_to", json!("ops@example.org>\r\nRCPT TO:<evil@example.org")),
+        ("subject", json!("Hello\r\nBcc: evil@example.org")),
+    ] {
+        let mut fields = mail();
+        fields[field] = value;
+        let fields = Fields::check(send.declaration(), fields).unwrap();
+        assert!(send.check(&fields).is_err(), "{field}");
+    }
+}
+
+#[tokio::test]
+async fn half_a_login_is_no_login() {
+    let server = server(Manner::Tls).await;
+    let connection = Connection {
+        from: Some("interlock@example.org".to_owned()),
+        ..Connection::new("email", &server.url).with_secret("TOKEN")
+    };
+    let caller = with_connections(Connections::default().with(connection));
+    let failure = perform(&caller, "email.send", mail()).await.unwrap_err();
+    assert_eq!((failure.code.as_str(), failure.sent), ("CONNECTION_UNUSABLE", Sent::CertainlyNot), "{failure}");
+    assert!(server.heard.lock().unwrap().is_empty());
+}
+
+/// Where mail goes is judged as every other call.
+#[tokio::test]
+async fn a_mail_server_inside_is_closed_unless_it_is_opened() {
+    for url in ["smtps://127.0.0.2:1", "smtp://10.1.2.3", "smtps://2130706434", "smtps://169.254.169.254"] {
+        let connection = Connection { from: Some("interlock@example.org".to_owned()), ..Connection::new("email", url) };
+        let caller = with_connections(Connections::default().with(connection));
+        let failure = perform(&caller, "email.send", mail()).await.unwrap_err();
+        assert_eq!((failure.code.as_str(), failure.sent), ("ADDRESS_CLOSED", Sent::CertainlyNot), "{url}: {failure}");
     }
 }
 

@@ -1,16 +1,21 @@
 //! What holds for every connector.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use interlock_connectors::schema::FaultKind;
 use interlock_connectors::send::{Caller, Operation};
 use interlock_connectors::{Connection, Connections, Fields, Sent, all, find};
+use interlock_core::ids::TenantId;
 use interlock_core::time::Timestamp;
+use interlock_credentials::providers::fixed::FixedSecrets;
 use interlock_credentials::{Clock, Credentials};
+use interlock_outbound::{Outbound, OutboundOptions};
 use serde_json::json;
 
 use crate::harness::{
-    ReceivedRequest, Reply, StandIn, TOKEN, caller, checked, facts, ok, outbound, perform, secrets, with_connections,
+    ReceivedRequest, Reply, StandIn, TENANT, TOKEN, caller, checked, credentials, facts, ok, outbound, perform,
+    secrets, with_connections,
 };
 
 #[tokio::test]
@@ -39,6 +44,43 @@ async fn the_encoded_form_of_a_password_is_hidden_too() {
     let caller = with_connections(Connections::default().with(connection));
     let output = perform(&caller, "http.request", json!({ "url": "/", "connection": "shop" })).await.unwrap();
     assert_eq!(output["body"], "Basic ***");
+}
+
+/// JSON and addresses can spell a secret in other ways than it is.
+#[tokio::test]
+async fn every_spelling_of_a_secret_is_hidden() {
+    const ODD: &str = "a/b\"c\\d=e f";
+    for told in [
+        r#"{ "again": "a\/b\"c\\d=e f" }"#,
+        r#"{ "again": "\u0061\u002fb\u0022c\u005cd\u003de f" }"#,
+        r#"{ "a/b\"c\\d=e f": 1 }"#,
+        r#"broken { "again": "a/b\"c\\d=e f" "#,
+        "see https://shop.example/?key=a%2Fb%22c%5Cd%3De%20f",
+    ] {
+        let server = StandIn::start(move |_: &ReceivedRequest| Reply::Text(200, told.to_owned())).await;
+        let secrets = FixedSecrets([("ODD".to_owned(), ODD.to_owned())].into());
+        let credentials = Credentials::of_one("fixed", Arc::new(secrets), Clock::new(|| Timestamp(0)));
+        let caller = Caller::new(outbound(), Connections::default(), credentials);
+        let fields = json!({ "url": server.url, "headers": { "x": { "$secret": "ODD" } } });
+        let output = perform(&caller, "http.request", fields).await.unwrap().to_string();
+        assert!(output.contains("***"), "{told}: {output}");
+    }
+}
+
+/// A private range can be open to the steps of one tenant.
+#[tokio::test]
+async fn a_step_reaches_what_is_open_to_its_tenant() {
+    let server = StandIn::start(|_: &ReceivedRequest| Reply::Json(200, ok())).await;
+    let stranger = TenantId::from_bytes([9; 16]);
+    for (tenant, reached) in [(TENANT, true), (stranger, false)] {
+        let open_for = [(tenant.to_string(), vec!["127.0.0.1".parse().unwrap()])].into();
+        let outbound = Outbound::new(OutboundOptions { open_for, ..OutboundOptions::default() }).unwrap();
+        let caller = Caller::new(outbound, Connections::default(), credentials());
+        let ended = perform(&caller, "http.request", json!({ "url": server.url })).await;
+        assert_eq!(ended.is_ok(), reached, "{ended:?}");
+        assert!(ended.err().is_none_or(|failure| failure.code == "ADDRESS_CLOSED"));
+    }
+    assert_eq!(server.seen().len(), 1);
 }
 
 #[tokio::test]
@@ -87,8 +129,7 @@ fn unknown_fields_and_wrong_types_are_refused_by_every_connector() {
 }
 
 #[test]
-fn what_only_says_how_long_to_wait_is_not_signed() {
-    let (http, fields) = checked("http.request", json!({ "url": "https://a", "timeout_s": 5 }));
-    assert_eq!(fields.signed(http.declaration()), json!({ "url": "https://a", "method": "GET" }));
-    assert_eq!(fields.to_value()["timeout_s"], 5);
+fn what_is_bound_is_every_field_with_its_default() {
+    let (_, fields) = checked("http.request", json!({ "url": "https://a" }));
+    assert_eq!(fields.to_value(), json!({ "url": "https://a", "method": "GET", "timeout_s": 20 }));
 }

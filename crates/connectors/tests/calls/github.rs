@@ -131,6 +131,34 @@ async fn a_limit_is_not_a_refusal() {
     }
 }
 
+/// The secondary limit is told in words only; the primary one says when it ends.
+#[tokio::test]
+async fn a_limit_says_when_to_come_back() {
+    let secondary = "You have exceeded a secondary rate limit. Please wait a few minutes before you try again.";
+    let spent = |reset: &str| vec![("x-ratelimit-remaining", "0".to_owned()), ("x-ratelimit-reset", reset.to_owned())];
+    for (status, headers, says, after) in [
+        (403, vec![], secondary, Some(60)),
+        (429, vec![], secondary, Some(60)),
+        (403, vec![("retry-after", "30".to_owned())], secondary, Some(30)),
+        // In the year 2100: no pause is believed for so long.
+        (403, spent("4102444800"), "API rate limit exceeded", Some(3_600)),
+        (429, spent("4102444800"), "API rate limit exceeded", Some(3_600)),
+        (429, spent("1"), "API rate limit exceeded", None),
+    ] {
+        let (answered, body) = (headers.clone(), json!({ "message": says }));
+        let server =
+            StandIn::start(move |_: &ReceivedRequest| Reply::With(status, answered.clone(), body.clone())).await;
+        let failure = perform(&caller("github", &server.url), "github.issue.comment", comment()).await.unwrap_err();
+        assert_eq!(
+            (failure.class, failure.sent),
+            (ErrorClass::RateLimited, Sent::CertainlyNot),
+            "{status} {headers:?}"
+        );
+        assert_eq!(failure.after.map(|after| after.as_secs()), after, "{status} {headers:?}");
+        assert_eq!(failure.code, format!("HTTP_{status}"));
+    }
+}
+
 #[test]
 fn contradictions_between_labels_are_refused() {
     let (labels, _) = checked("github.issue.labels", json!({ "owner": "a", "repo": "b", "issue": 1, "add": ["x"] }));

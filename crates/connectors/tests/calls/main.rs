@@ -1,6 +1,7 @@
 //! Connectors against servers on loopback that stand in for the real systems and check what they are sent.
 
 mod email;
+mod example;
 mod general;
 mod github;
 mod harness;

@@ -2,7 +2,7 @@ use interlock_connectors::{Connections, Sent};
 use interlock_core::plan::retry::ErrorClass;
 use serde_json::{Value, json};
 
-use crate::harness::{ReceivedRequest, Reply, StandIn, TOKEN, perform, with_connections};
+use crate::harness::{ReceivedRequest, Reply, StandIn, TOKEN, checked, perform, with_connections};
 
 fn connections(url: &str) -> Connections {
     let text = format!(
@@ -110,9 +110,38 @@ async fn a_model_that_is_overloaded_is_asked_again_and_a_wrong_request_is_not() 
 
 #[tokio::test]
 async fn an_answer_without_usage_cannot_be_counted() {
-    let answer = json!({ "choices": [{ "message": { "content": "Yes." } }] });
+    let text = json!([{ "type": "text", "text": "Yes." }]);
+    for (connection, answer) in [
+        ("openai", json!({ "choices": [{ "message": { "content": "Yes." } }] })),
+        ("anthropic", json!({ "content": text, "usage": { "output_tokens": 3 } })),
+    ] {
+        let server = StandIn::start(move |_: &ReceivedRequest| Reply::Json(200, answer.clone())).await;
+        let caller = with_connections(connections(&server.url));
+        let fields = json!({ "model": "m", "prompt": "x", "connection": connection });
+        let failure = perform(&caller, "model.chat", fields).await.unwrap_err();
+        assert_eq!((failure.sent, failure.code.as_str()), (Sent::Unknown, "ANSWER_UNREADABLE"), "{connection}");
+    }
+}
+
+#[tokio::test]
+async fn a_refusal_with_status_200_says_what_it_is() {
+    let answer = json!({ "error": { "code": 502, "message": "the provider is away" } });
     let server = StandIn::start(move |_: &ReceivedRequest| Reply::Json(200, answer.clone())).await;
     let caller = with_connections(connections(&server.url));
     let failure = perform(&caller, "model.chat", json!({ "model": "m", "prompt": "x" })).await.unwrap_err();
-    assert_eq!((failure.sent, failure.code.as_str()), (Sent::Unknown, "ANSWER_UNREADABLE"));
+    assert_eq!((failure.class, failure.code.as_str()), (ErrorClass::Unavailable, "MODEL_REFUSED"));
+    assert!(failure.message.ends_with("the provider is away"), "{failure}");
+}
+
+#[test]
+fn a_lost_answer_costs_no_more_than_the_request_allows() {
+    let caller = with_connections(connections("https://model.example"));
+    let most = |fields: Value| caller.model_cost_at_most(&checked("model.chat", fields).1);
+    // 1 byte and what stands around two messages for 0.5 each, 50 tokens for 2 each.
+    assert_eq!(most(json!({ "model": "small", "prompt": "x", "max_tokens": 50 })), Some(133));
+    let said = json!([{ "role": "user", "content": "ab" }, { "role": "assistant", "content": "cd" }]);
+    let long = json!({ "model": "small", "messages": said, "system": "ef", "max_tokens": 1 });
+    // 6 bytes and what stands around three messages for 0.5 each, 1 token for 2.
+    assert_eq!(most(long), Some(53));
+    assert_eq!(most(json!({ "model": "other", "prompt": "x" })), None, "what is not known is not free");
 }

@@ -43,9 +43,12 @@ async fn a_trigger_carries_a_key_of_its_own_and_is_resolved_by_its_inverse() {
 
 #[tokio::test]
 async fn pagerdutys_refusals_are_understood() {
-    for (status, sent, retried) in
-        [(400, Sent::CertainlyNot, false), (429, Sent::CertainlyNot, true), (500, Sent::Unknown, true)]
-    {
+    for (status, sent, retried) in [
+        (202, Sent::CertainlyNot, false),
+        (400, Sent::CertainlyNot, false),
+        (429, Sent::CertainlyNot, true),
+        (500, Sent::Unknown, true),
+    ] {
         let server =
             StandIn::start(move |_: &ReceivedRequest| Reply::Json(status, json!({ "status": "invalid event" }))).await;
         let failure = perform(&caller("pagerduty", &server.url), "pagerduty.event", trigger()).await.unwrap_err();

@@ -79,6 +79,61 @@ async fn an_update_sets_the_fields_and_its_inverse_sets_them_back() {
     assert!(instance.notes.last().unwrap().contains("no longer holds"));
 }
 
+/// An incident whose `state` nobody may set. The answer to an update tells each field as it is stored and as people see it.
+async fn guarded() -> StandIn {
+    StandIn::start(|seen: &ReceivedRequest| {
+        let plain = json!({ "number": "INC1", "sys_mod_count": "4", "assignment_group": "a1", "state": "2" });
+        if seen.method == "GET" {
+            return Reply::Json(200, json!({ "result": plain }));
+        }
+        assert!(seen.query.contains("sysparm_display_value=all"), "{}", seen.query);
+        let both = |shown: &str, stored: &str| json!({ "display_value": shown, "value": stored });
+        let group = if seen.body["assignment_group"] == "SRE" { both("SRE", "b2") } else { both("Ops", "a1") };
+        let (number, count, state) = (both("INC1", "INC1"), both("5", "5"), both("In Progress", "2"));
+        let result = json!({ "number": number, "sys_mod_count": count, "assignment_group": group, "state": state });
+        Reply::Json(200, json!({ "result": result }))
+    })
+    .await
+}
+
+#[tokio::test]
+async fn a_success_that_has_set_nothing_is_a_failure() {
+    let server = guarded().await;
+    let caller = caller(&server.url);
+    let update = |fields: Value| json!({ "sys_id": SYS_ID, "fields": fields });
+    let asked = update(json!({ "state": "6" }));
+    let failure = perform(&caller, "servicenow.incident.update", asked).await.unwrap_err();
+    assert_eq!((failure.code.as_str(), failure.sent), ("FIELDS_NOT_SET", Sent::CertainlyNot), "{failure}");
+    assert!(failure.message.contains("state") && !failure.class.is_retryable(), "{failure}");
+
+    let asked = update(json!({ "state": "6", "assignment_group": "SRE" }));
+    let output = perform(&caller, "servicenow.incident.update", asked).await.unwrap();
+    assert_eq!((&output["not_set"], &output["sys_mod_count"]), (&json!(["state"]), &json!("5")), "{output}");
+    // What it is asked to be, as stored or as people see it, it is.
+    for fields in [json!({ "state": 2 }), json!({ "state": "In Progress" }), json!({ "assignment_group": "SRE" })] {
+        let output = perform(&caller, "servicenow.incident.update", update(fields.clone())).await.unwrap();
+        assert_eq!(output["not_set"], json!([]), "{fields}");
+    }
+}
+
+#[tokio::test]
+async fn an_incident_that_is_not_as_it_was_read_is_left_alone() {
+    let (server, instance) = instance(false).await;
+    let caller = caller(&server.url);
+    for (fields, count, code) in [
+        (json!({ "asignment_group": "new" }), json!(null), "FIELD_UNKNOWN"),
+        (json!({ "assignment_group": "new" }), json!("3"), "RECORD_CHANGED"),
+    ] {
+        let given = json!({ "sys_id": SYS_ID, "fields": fields, "sys_mod_count": count });
+        let failure = perform(&caller, "servicenow.incident.update", given).await.unwrap_err();
+        assert_eq!((failure.code.as_str(), failure.sent), (code, Sent::CertainlyNot), "{failure}");
+    }
+    assert!(server.seen().iter().all(|seen| seen.method == "GET"), "nothing was sent");
+    let given = json!({ "sys_id": SYS_ID, "fields": { "assignment_group": "new" }, "sys_mod_count": "4" });
+    perform(&caller, "servicenow.incident.update", given).await.unwrap();
+    assert_eq!(instance.lock().unwrap().record["assignment_group"], "new");
+}
+
 #[tokio::test]
 async fn a_lost_answer_is_found_by_the_notes_mark() {
     let (server, _) = instance(true).await;

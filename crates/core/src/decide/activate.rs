@@ -9,7 +9,7 @@ use crate::ids::ApprovalId;
 use crate::json::Json;
 use crate::limits;
 use crate::machine::step::{StepEvent, Verdict};
-use crate::plan::retry::{ErrorClass, POLICY_DENIED, StepError};
+use crate::plan::retry::{ErrorClass, POLICY_DENIED, POLICY_UNAVAILABLE, StepError};
 use crate::plan::{Accept, Gate, WaitFor, Work};
 use crate::planted::{Bug, is_planted};
 use crate::rejection::Rejection;
@@ -19,9 +19,6 @@ use crate::run::event::Event;
 use crate::run::{Agreed, Awaited, Phase, Wait};
 use crate::state::{ApprovalState, Control, Reason, StepState};
 use crate::time::{Millis, Timestamp};
-
-/// The code of a step on which the policy could not decide.
-pub const POLICY_UNAVAILABLE: &str = "POLICY_UNAVAILABLE";
 
 /// Why a step was skipped whose condition did not hold.
 pub(super) const CONDITION_FALSE: &str = "condition is false";
@@ -152,7 +149,7 @@ pub(super) fn undecided(draft: &mut Draft<'_>, position: u32, event: StepEvent, 
     if draft.control != Control::Canceling {
         draft.reason = Some(Reason::PolicyUnavailable);
         let key = draft.spec(position).key.clone();
-        fail::pause(draft, format!("nobody could decide on step {key}"));
+        fail::pause(draft, format!("the policy could not decide on step {key}"));
     }
     Ok(())
 }

@@ -10,7 +10,6 @@ use crate::governance::action::Action;
 use crate::governance::judge::{Judge, Judged};
 use crate::json::Json;
 use crate::plan::retry::StepError;
-use crate::plan::rules::ValidationMode;
 use crate::plan::{Gate, StepSpec, WaitFor, Work, is_template};
 use crate::rejection::Rejection;
 use crate::run::approval::Terms;
@@ -208,28 +207,15 @@ impl<'a> Asking<'a> {
     /// Where people are asked before a phase: later steps of the phase, which they are asked about as well. A step with a
     /// condition, or behind a gate of the workflow's, is asked about for itself. Of a gate: what it guards.
     pub fn asked_along(&self) -> Vec<u32> {
-        let plan = &self.draft.run.plan;
         if matches!(self.spec().work, Work::Approval(_)) {
             return gated::guarded_by(&self.draft, self.position());
         }
-        let begins = matches!(self.need().occasion, Occasion::Activation);
-        if !begins || plan.promised_mode() != Some(ValidationMode::PerPhase) || !self.spec().is_governed() {
+        if !matches!(self.need().occasion, Occasion::Activation) {
             return Vec::new();
         }
-        let phase = self.spec().rules.phase;
-        let later = (self.position() + 1)..plan.steps.len() as u32;
+        let mut later = self.draft.run.plan.asked_along(self.position());
+        later.retain(|position| self.draft.step(*position).state() == StepState::Pending);
         later
-            .take_while(|position| !matches!(self.draft.spec(*position).work, Work::Approval(_)))
-            .take_while(|position| {
-                !self.draft.spec(*position).is_governed() || self.draft.spec(*position).rules.phase == phase
-            })
-            .filter(|position| {
-                let spec = self.draft.spec(*position);
-                spec.is_governed()
-                    && spec.condition.is_none()
-                    && self.draft.step(*position).state() == StepState::Pending
-            })
-            .collect()
     }
 
     /// What one of these steps is about to do, with the input that it will have.

@@ -75,6 +75,14 @@ pub(super) fn close_current(draft: &mut Draft<'_>) -> Result<(), Rejection> {
     if let Some(receipt) = effect::given_up(draft) {
         effect::put(draft, position, *receipt);
     }
+    let known_at = match draft.current().phase {
+        Phase::InDoubt { known_at, .. } => Some(known_at),
+        _ => None,
+    };
+    // What an earlier cancel has left, which began a rollback, is about another step.
+    if draft.notes().doubt_known_at != known_at {
+        draft.notes_mut().doubt_known_at = known_at;
+    }
     draft.go(position, StepEvent::RunCanceled, Phase::Canceled)?;
     draft.emit(Event::StepCanceled { step: position });
     draft.record_done(position);

@@ -57,7 +57,8 @@ fn hand_out(draft: &mut Draft<'_>, session: SessionId, standing: Option<HashHex>
     if draft.notes().refused_workers.is_some() {
         draft.notes_mut().refused_workers = None;
     }
-    draft.emit(Event::StepStarted { step: position, attempt, session, task_type, bundle: standing });
+    let (bundle, same_bundle) = draft.name_bundle(standing);
+    draft.emit(Event::StepStarted { step: position, attempt, session, task_type, bundle, same_bundle });
     Ok(())
 }
 

@@ -144,6 +144,10 @@ fn charge(draft: &mut Draft<'_>, position: u32, mut cost: Option<Box<Cost>>) -> 
     let mut spent = draft.notes().spent_micros.saturating_add(cost.as_ref().map_or(0, |cost| cost.micros));
     if unpriced {
         spent = spent.max(draft.run.plan.rules.spend_max_micros.unwrap_or_default());
+        // Rules of the tenant may limit what is spent where the workflow does not.
+        if !draft.notes().unpriced {
+            draft.notes_mut().unpriced = true;
+        }
     }
     if spent != draft.notes().spent_micros {
         draft.notes_mut().spent_micros = spent;

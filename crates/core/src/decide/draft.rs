@@ -56,6 +56,8 @@ pub(super) struct Draft<'a> {
     pub claimer: Option<Claimer>,
     /// The bundle that allows the step which this command has begun, in every run of the workflow version.
     pub standing: Option<HashHex>,
+    /// The bundle that an event of this change names.
+    named_bundle: Option<HashHex>,
     /// What makes the run, where this is its first change.
     pub start: Option<Box<Start>>,
     /// The receipt of the effect that is open.
@@ -97,6 +99,7 @@ impl<'a> Draft<'a> {
             need: None,
             claimer: None,
             standing: None,
+            named_bundle: None,
             start: None,
             receipt: None,
             attempt_lives: false,
@@ -277,6 +280,15 @@ impl<'a> Draft<'a> {
             _ => {}
         }
         self.events.push(event);
+    }
+
+    /// How an event names the bundle that allows its step in every run of the version: by its hash, or as the same one (`true`) where
+    /// an event of the run is known to have named it last. The hash would be a good part of what a plain step writes.
+    pub fn name_bundle(&mut self, standing: Option<HashHex>) -> (Option<HashHex>, bool) {
+        let is_same = standing.is_some() && standing == self.named_bundle.or(self.run.named_bundle);
+        let bundle = standing.filter(|_| !is_same);
+        self.named_bundle = bundle.or(self.named_bundle);
+        (bundle, is_same)
     }
 
     /// Keeps a decision with what it rests on, unless it stands for every run of the version.
@@ -515,6 +527,7 @@ impl<'a> Draft<'a> {
                 added: self.added.map(Arc::new),
                 notes: self.notes,
                 finished_at: ended.then_some(self.asked.now),
+                named_bundle: self.named_bundle,
             },
         })
     }

@@ -77,7 +77,14 @@ pub(super) fn spend_is_over(draft: &Draft<'_>, position: u32) -> Option<StepErro
     let amount = |micros: u64| micros as f64 / 1e6;
     let unit = draft.run.plan.rules.spend_unit.as_deref().map_or_else(String::new, |unit| format!(" {unit}"));
     let (spent, max) = (amount(spent), amount(max));
-    let message = format!("the run has spent {spent} of the {max}{unit} that `limits.spend` allows");
+    let message = if draft.notes().unpriced {
+        format!(
+            "the price of something that the run has used is not known, so it counts as having spent all of the {max}{unit} \
+             that `limits.spend` allows; write a model's price into the worker's file of connections (`--connectors`)"
+        )
+    } else {
+        format!("the run has spent {spent} of the {max}{unit} that `limits.spend` allows")
+    };
     Some(StepError::new(ErrorClass::Terminal, SPEND_EXHAUSTED, message))
 }
 

@@ -27,6 +27,8 @@ pub struct Used {
     pub writes: u32,
     pub spent_micros: u64,
     pub tokens: Tokens,
+    /// Something of what it has spent has no known price.
+    pub unpriced: bool,
 }
 
 /// `from`: the step to start at; by default the first that did not succeed. Steps before it keep their results if
@@ -128,8 +130,8 @@ fn carry(run: &Run, inherited: Vec<(u32, Step)>) -> Result<Resumed, Rejection> {
     let mut starters = run.notes.starters.clone();
     starters.extend(run.header.started_by.iter().filter(|person| !run.notes.starters.contains(person)).cloned());
     let lineage = Lineage { root_run_id: run.root(), resumed_from: run.id, resume_count };
-    let Notes { writes, spent_micros, tokens, .. } = run.notes;
-    let used = Used { writes, spent_micros, tokens };
+    let Notes { writes, spent_micros, tokens, unpriced, .. } = run.notes;
+    let used = Used { writes, spent_micros, tokens, unpriced };
     Ok(Resumed { lineage, inherited, starters, named: run.notes.named.clone(), used })
 }
 

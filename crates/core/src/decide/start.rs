@@ -104,9 +104,11 @@ pub fn open(request: StartRequest) -> Result<(Run, Opening), Rejection> {
             spent_micros: request.used.spent_micros,
             spent_unit,
             tokens: request.used.tokens,
+            unpriced: request.used.unpriced,
             ..Notes::default()
         },
         finished_at: None,
+        named_bundle: None,
     };
     let start = Box::new(Start {
         header: Arc::clone(&run.header),

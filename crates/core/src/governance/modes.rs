@@ -1,7 +1,7 @@
 //! Validation modes: before which steps people are promised to be asked. The policy keeps the promise.
 
 use crate::plan::rules::ValidationMode;
-use crate::plan::{BlastRadius, Plan, StepSpec};
+use crate::plan::{BlastRadius, Plan, StepSpec, Work};
 
 impl Plan {
     /// The mode that the plan promises to keep: the one that the workflow declares or the start asks for, else the
@@ -29,6 +29,22 @@ impl Plan {
             }
         });
         each.collect()
+    }
+
+    /// Where people are asked before each phase: the later steps of the phase, which they are asked about along with this one. A
+    /// step with a condition, or behind a gate of the workflow's, is asked about for itself.
+    pub fn asked_along(&self, position: u32) -> Vec<u32> {
+        let Some(asked) = self.step(position).filter(|step| step.is_governed()) else { return Vec::new() };
+        if self.promised_mode() != Some(ValidationMode::PerPhase) {
+            return Vec::new();
+        }
+        let later = self.steps.iter().zip(0..).skip(position as usize + 1);
+        later
+            .take_while(|(step, _)| !matches!(step.work, Work::Approval(_)))
+            .take_while(|(step, _)| !step.is_governed() || step.rules.phase == asked.rules.phase)
+            .filter(|(step, _)| step.is_governed() && step.condition.is_none())
+            .map(|(_, position)| position)
+            .collect()
     }
 }
 

@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::{Plan, StepSpec, Undo, Work, is_template};
 use crate::json::{Json, canonical};
 use crate::limits;
-use crate::plan::rules::PROFILES;
+use crate::plan::rules::{PROFILES, Requires};
 use crate::state::StepKind;
 use crate::time::Millis;
 
@@ -63,6 +63,22 @@ pub fn needed_latency(need: &str) -> Option<Millis> {
     need.strip_prefix(LATENCY)?.parse().ok().map(Millis)
 }
 
+/// What a name begins with that cannot be a capability, and the field of `requires` that asks for what it stands for.
+pub fn reserved_capability(name: &str) -> Option<(&'static str, &'static str)> {
+    let reserved = [(SEGMENT, "network_segment"), (LABEL, "labels"), (LATENCY, "max_latency_ms")];
+    reserved.into_iter().find(|(prefix, _)| name.starts_with(prefix))
+}
+
+impl Requires {
+    /// What a worker must have or be, in the words by which it is matched.
+    fn needs(&self) -> impl Iterator<Item = String> {
+        let segment = self.network_segment.iter().map(|name| segment_need(name));
+        let labels = self.labels.iter().map(|(name, value)| label_need(name, value));
+        let near = self.max_latency.map(latency_need);
+        self.capabilities.iter().cloned().chain(segment).chain(labels).chain(near)
+    }
+}
+
 /// The profile in such a capability.
 pub fn commanded_profile(capability: &str) -> Option<&str> {
     capability.strip_prefix(StepKind::Command.as_str())?.strip_prefix(':')
@@ -85,6 +101,12 @@ impl StepSpec {
         matches!(self.work, Work::Command { .. } | Work::Rollback { by: Undo::Argv(_), .. })
     }
 
+    /// What a task asks of its worker besides knowing it.
+    pub fn task_needs(&self) -> BTreeSet<String> {
+        let requires = self.rules.requires.as_ref().filter(|_| self.task_name().is_some());
+        requires.into_iter().flat_map(Requires::needs).collect()
+    }
+
     /// The command as a template.
     pub fn command_template(&self) -> Option<Json> {
         let Work::Command { argv, env } = &self.work else { return None };
@@ -100,15 +122,9 @@ impl Plan {
     pub fn command_needs(&self, spec: &StepSpec) -> Option<BTreeSet<String>> {
         spec.is_command().then(|| {
             let profile = self.rules.profile.as_deref().unwrap_or_default();
-            let required = spec.rules.requires.iter().flat_map(|requires| requires.capabilities.iter().cloned());
-            let segment = spec.rules.requires.iter().flat_map(|requires| requires.network_segment.iter());
-            let segment = segment.map(|name| segment_need(name));
-            let labels = spec.rules.requires.iter().flat_map(|requires| &requires.labels);
-            let labels = labels.map(|(name, value)| label_need(name, value));
-            let near = spec.rules.requires.iter().filter_map(|requires| requires.max_latency).map(latency_need);
+            let required = spec.rules.requires.iter().flat_map(Requires::needs);
             let workdir = spec.rules.workdir.map(|_| WORKDIR.to_owned());
             let asks = spec.rules.dedupe_window().map(|_| EFFECTS.to_owned());
-            let required = required.chain(segment).chain(labels).chain(near);
             required.chain(workdir).chain(asks).chain([command_capability(profile)]).collect()
         })
     }
@@ -341,5 +357,23 @@ mod tests {
         assert_eq!((needed_label(&needs[1]), needed_latency(&needs[2])), (Some(("rack", "a=b")), Some(Millis(50))));
         assert_eq!((needed_label("gpu"), needed_latency("max_latency_ms:soon")), (None, None));
         assert_eq!(plan.command_needs(&StepSpec::task("a", "t")), None);
+        assert!(plan.steps[0].task_needs().is_empty(), "it is no task");
+        let mut task = StepSpec::task("a", "t");
+        task.rules.requires.clone_from(&plan.steps[0].rules.requires);
+        assert_eq!(task.task_needs().into_iter().collect::<Vec<_>>(), ["label:rack=a=b", "max_latency_ms:50"]);
+    }
+
+    #[test]
+    fn what_stands_for_another_need_is_no_capability() {
+        for (need, field) in [
+            (segment_need("vpc-a"), "network_segment"),
+            (label_need("rack", "a"), "labels"),
+            (latency_need(Millis(5)), "max_latency_ms"),
+        ] {
+            assert_eq!(reserved_capability(&need).map(|(_, field)| field), Some(field));
+        }
+        for name in ["gpu", "labels", "command:dev-flex", "control:seccomp", WORKDIR, EFFECTS] {
+            assert_eq!(reserved_capability(name), None);
+        }
     }
 }

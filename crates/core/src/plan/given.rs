@@ -3,6 +3,7 @@
 
 use super::{BlastRadius, Plan, StepSpec, WaitFor, Work};
 use crate::limits::{NAME_BYTES_MAX, TEMPLATE_BYTES_MAX};
+use crate::plan::command::reserved_capability;
 use crate::plan::rules::{ApprovalRules, Dedupe, IdempotencyRule, ValidationMode};
 use crate::rejection::Rejection;
 use crate::state::{EffectClass, StepKind};
@@ -48,6 +49,16 @@ impl Plan {
                     "step `{key}`: no worker has the label `{}`: a label's name and value are not empty, and its name holds \
                      no `=`",
                     label.escape_debug()
+                );
+                return Err(invalid(what));
+            }
+            let mut capabilities = step.rules.requires.iter().flat_map(|requires| &requires.capabilities);
+            let reserved = capabilities.find_map(|name| Some((name, reserved_capability(name)?)));
+            if let Some((name, (prefix, field))) = reserved {
+                let key = &step.key;
+                let what = format!(
+                    "step `{key}`: `{}` cannot be a capability: for what begins with `{prefix}` write `requires.{field}`",
+                    name.escape_debug()
                 );
                 return Err(invalid(what));
             }
@@ -121,7 +132,7 @@ impl StepSpec {
             ],
             _ => vec![
                 ("credentials", !rules.credentials.is_empty()),
-                ("requires", rules.requires.is_some()),
+                ("requires", rules.requires.is_some() && self.kind() != StepKind::Task),
                 ("idempotency", rules.idempotency.is_some()),
                 ("confidence_score", rules.confidence_score.is_some()),
                 ("auto_approve_threshold", rules.auto_approve_threshold.is_some()),
@@ -217,13 +228,17 @@ mod tests {
     fn what_would_not_be_kept_is_refused_by_name() {
         for (field, rule) in [
             ("credentials", json!(["db"])),
-            ("requires", json!({ "capabilities": ["gpu"] })),
             ("idempotency", json!({ "dedupe": "tenant" })),
             ("confidence_score", json!(0.9)),
             ("auto_approve_threshold", json!(0.9)),
         ] {
             let says = refusal(json!({}), json!({ field: rule })).unwrap();
             assert!(says.contains("step `a`") && says.contains(field), "{says}");
+        }
+        assert_eq!(refusal(json!({}), json!({ "requires": { "capabilities": ["gpu"] } })), None);
+        for name in ["label:rack=a", "max_latency_ms:5", "segment:vpc-a"] {
+            let says = refusal(json!({}), json!({ "requires": { "capabilities": ["gpu", name] } })).unwrap();
+            assert!(says.contains(name) && says.contains("cannot be a capability"), "{says}");
         }
         let says = refusal(json!({ "approval": { "quorum": 3, "approvers": ["sre"] } }), json!({})).unwrap();
         assert!(says.contains("at each gate"), "{says}");

@@ -56,6 +56,8 @@ impl ErrorClass {
 pub const TASK_UNKNOWN: &str = "TASK_UNKNOWN";
 /// The code of the error of a step that the policy denies. Of a step that is ready: denied to the worker that had it, right before an effect.
 pub const POLICY_DENIED: &str = "POLICY_DENIED";
+/// The code of the error of a step on which the policy could not decide.
+pub const POLICY_UNAVAILABLE: &str = "POLICY_UNAVAILABLE";
 /// The code of the error of a rollback that was carried out, and of which nothing shows that it took.
 pub const ROLLBACK_UNVERIFIED: &str = "ROLLBACK_UNVERIFIED";
 

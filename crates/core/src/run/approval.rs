@@ -298,6 +298,12 @@ impl Approval {
         tenant_allows && !plan.rules.is_prod() && !self.forbids_self && self.quorum <= 1
     }
 
+    /// The groups whose people may decide, of every list that is asked; none where any person may.
+    pub fn asked_groups(&self) -> Vec<String> {
+        let lists = || iter::once(&self.approvers).chain(self.and_from.iter().map(|others| &others.approvers));
+        if lists().any(Vec::is_empty) { Vec::new() } else { lists().flatten().cloned().collect() }
+    }
+
     /// The approval after this vote, with its new state. One person has one vote, and so have two of whom one has
     /// delegated to the other.
     pub fn vote(&self, voter: &Voter, vote: Vote) -> Result<Self, Rejection> {
@@ -419,6 +425,20 @@ mod tests {
         assert!(met(2, &[]).covers(&strict), "where two are asked, neither may anyway");
         let of_both = Met { and_from: vec![Others { quorum: 1, approvers: vec!["dba".into()] }], ..met(1, &["sre"]) };
         assert!(!of_both.covers(&strict), "it may have been one person of both groups");
+    }
+
+    #[test]
+    fn people_of_every_list_that_is_asked_may_decide() {
+        let asked = |approvers: &[&str], and_from: &[&str]| -> Approval {
+            serde_json::from_value(serde_json::json!({
+                "id": ApprovalId::from_bytes([1; 16]), "state": "requested", "quorum": 1, "on_reject": "fail",
+                "on_expiry": "fail", "requested_at": 0, "expires_at": 1, "approvers": approvers,
+                "and_from": [{ "quorum": 1, "approvers": and_from }],
+            }))
+            .unwrap()
+        };
+        assert_eq!(asked(&["sre"], &["dba"]).asked_groups(), ["sre", "dba"]);
+        assert!(asked(&["sre"], &[]).asked_groups().is_empty(), "any person may, for the second list");
     }
 
     #[test]

@@ -180,6 +180,11 @@ impl Run {
         Some(shared.filter_map(|step| self.plan.command_needs(step)).flatten().chain(needs).collect())
     }
 
+    /// What a worker must have or be to be given the step that the run stands at, besides knowing the task where it is one.
+    pub fn worker_needs(&self) -> BTreeSet<String> {
+        self.command_needs().unwrap_or_else(|| self.spec(self.position).task_needs())
+    }
+
     /// Whether this session was asked already since the last worker took the run, and could not.
     pub fn was_refused_by(&self, session: SessionId) -> bool {
         self.notes.assignment.as_ref().is_some_and(|assignment| assignment.was_refused_by(session))

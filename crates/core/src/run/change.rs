@@ -9,7 +9,7 @@ use smallvec::SmallVec;
 use utoipa::ToSchema;
 
 use crate::ids::{ApprovalId, KeyId, OutboxId, ReceiptId, RunId, SessionId, SignalId, TenantId};
-use crate::json::{Hash, Json};
+use crate::json::{Hash, HashHex, Json};
 use crate::plan::StepSpec;
 use crate::plan::retry::StepError;
 use crate::run::approval::{Approval, Vote};
@@ -346,6 +346,8 @@ pub struct Delta {
     pub added: Option<Arc<Vec<StepSpec>>>,
     pub notes: Option<Notes>,
     pub finished_at: Option<Timestamp>,
+    /// The bundle that an event of the change names.
+    pub named_bundle: Option<HashHex>,
 }
 
 impl ChangeSet {
@@ -413,6 +415,7 @@ impl Run {
         self.reason = delta.reason;
         self.position = delta.position;
         self.finished_at = delta.finished_at;
+        self.named_bundle = delta.named_bundle.or(self.named_bundle);
         if let Some(added) = &delta.added {
             self.added = Arc::clone(added);
             self.steps.resize_with(self.plan.steps.len() + added.len(), Step::default);

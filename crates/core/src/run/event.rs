@@ -70,6 +70,9 @@ pub enum Event {
         /// The policy bundle that allows the step in every run of the workflow version, so that no decision is recorded here.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         bundle: Option<HashHex>,
+        /// The same for the bundle that an earlier event of this kind was the last one to name: most runs name one bundle once.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        same_bundle: bool,
     },
     #[serde(rename = "execution.step.completed")]
     StepCompleted {
@@ -250,6 +253,34 @@ impl Event {
             | Self::ReceiptRecorded { step, .. }
             | Self::EffectDeduplicated { step, .. }
             | Self::PolicyDecided { step, .. } => Some(*step),
+            _ => None,
+        }
+    }
+
+    /// The attempt of the step that it is about, or of an offer of the run.
+    pub const fn attempt(&self) -> Option<u32> {
+        match self {
+            Self::RunAssigned { attempt, .. }
+            | Self::RunOffered { attempt, .. }
+            | Self::RunUnassigned { attempt, .. }
+            | Self::StepStarted { attempt, .. }
+            | Self::StepCompleted { attempt, .. }
+            | Self::StepFailed { attempt, .. }
+            | Self::StepRetrying { attempt, .. }
+            | Self::StepInDoubt { attempt, .. }
+            | Self::ReceiptRecorded { attempt, .. }
+            | Self::EffectDeduplicated { attempt, .. } => Some(*attempt),
+            _ => None,
+        }
+    }
+
+    /// The approval that it is about, if any.
+    pub const fn approval(&self) -> Option<ApprovalId> {
+        match self {
+            Self::ApprovalRequested { approval, .. }
+            | Self::ApprovalVoted { approval, .. }
+            | Self::ApprovalEscalated { approval, .. }
+            | Self::ApprovalResolved { approval, .. } => Some(*approval),
             _ => None,
         }
     }

@@ -198,6 +198,9 @@ pub struct Run {
     pub steps: Vec<Step>,
     pub notes: Notes,
     pub finished_at: Option<Timestamp>,
+    /// The bundle that an `execution.step.started` of the run was the last one to name, as far as this process knows. It is not
+    /// stored: where it is not known, the next one names its bundle again.
+    pub named_bundle: Option<HashHex>,
 }
 
 /// What is rarely there and never hot: who canceled or paused, what was undone.
@@ -231,11 +234,17 @@ pub struct Notes {
     /// The unit of that, where the workflow names one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spent_unit: Option<String>,
+    /// Something of it has no known price: what was really spent is more.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub unpriced: bool,
     /// Tokens that its attempts have reported.
     #[serde(default, skip_serializing_if = "Tokens::is_none")]
     pub tokens: Tokens,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refused: Option<Refused>,
+    /// From when on it could be believed that the effect did not happen which the step was in doubt about that a cancel has ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub doubt_known_at: Option<Timestamp>,
     /// Who started or resumed an earlier run of the chain that this run continues, and who directed this one so that
     /// people were asked; excluded from approving it, as the one who started it is.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -578,6 +587,15 @@ impl Run {
     /// Admitted, but another run holds the subject: nothing of it is activated yet.
     pub fn is_queued(&self) -> bool {
         self.version > 0 && !self.state.is_terminal() && matches!(self.current().phase, Phase::Pending)
+    }
+
+    /// From when on no worker can be sending the call any more that the current step is in doubt about; nothing where it is not in
+    /// doubt.
+    pub fn doubt_settles_at(&self) -> Option<Timestamp> {
+        match self.current().phase {
+            Phase::InDoubt { known_at, .. } if !self.state.is_terminal() => Some(known_at),
+            _ => None,
+        }
     }
 
     /// Whether a worker could take the current step now.

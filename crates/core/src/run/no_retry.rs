@@ -2,7 +2,7 @@
 
 use super::{Phase, Run};
 use crate::plan::StepSpec;
-use crate::plan::retry::{ErrorClass, StepError};
+use crate::plan::retry::{ErrorClass, POLICY_UNAVAILABLE, StepError};
 use crate::rejection::{SPEND_EXHAUSTED, WRITES_EXHAUSTED};
 use crate::state::{EffectClass, Reason};
 
@@ -34,6 +34,7 @@ impl StepSpec {
             _ if error.code == WRITES_EXHAUSTED => "the run has used up its writes (`limits.writes`)",
             _ if error.code == SPEND_EXHAUSTED => "the run has spent what it may (`limits.spend`)",
             ErrorClass::Invalid => "the request was wrong, and the same one would be wrong again",
+            _ if error.code == POLICY_UNAVAILABLE => "the policy could not decide; retry it once the policy can",
             ErrorClass::Denied => "the policy has denied it",
             ErrorClass::Rejected => "people have rejected it",
             _ if error.code == "WAIT_TIMEOUT" => {
@@ -92,6 +93,8 @@ mod tests {
         ] {
             assert!(why(&task, &failed(class, message), 1).contains(says), "{class}");
         }
+        let undecided = StepError::new(ErrorClass::Denied, POLICY_UNAVAILABLE, "no answer");
+        assert!(why(&task, &undecided, 1).contains("could not decide"), "nothing was denied");
         let data = StepError::new(ErrorClass::Terminal, "TASK_DATA_ERROR", "ended with exit code 65");
         assert!(why(&task, &data, 1).contains("exit code 65"));
         let late = StepError::new(ErrorClass::Timeout, "WAIT_TIMEOUT", "no signal `go` for `INC-1` came in time");

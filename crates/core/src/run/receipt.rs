@@ -4,6 +4,7 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use super::Run;
 use crate::ids::ReceiptId;
 use crate::json::{Hash, HashHex, Json};
 use crate::state::{EffectClass, ReceiptState};
@@ -52,6 +53,14 @@ impl Receipt {
     /// that it was given the step.
     pub fn is_of_claim(&self) -> bool {
         self.key.strip_prefix(CLAIM_TEMPLATE).is_some_and(|rest| rest.starts_with('#'))
+    }
+
+    /// From when on it is believed of an effect which the ended run left open that it did not happen. `after_end` is when nothing that
+    /// was under way at the end can arrive any more; a doubt that was there before the end has waited already.
+    pub fn deniable_from(&self, run: &Run, after_end: Timestamp) -> Timestamp {
+        let was_in_doubt = self.state == ReceiptState::InDoubt && self.position == run.position;
+        let known_at = run.notes.doubt_known_at.filter(|_| was_in_doubt);
+        known_at.map_or(after_end, |at| at.min(after_end))
     }
 
     /// Whether it is not known what became of an effect that must not be repeated. Of a run that has ended, which sends nothing

@@ -5,9 +5,9 @@ use utoipa::ToSchema;
 
 use super::{Run, input};
 use crate::json::Json;
-use crate::plan::rules::StepRules;
+use crate::plan::rules::{Requires, StepRules};
 use crate::plan::{RollbackCondition, StepSpec, Undo, Work};
-use crate::state::{EffectClass, StepState};
+use crate::state::{EffectClass, StepKind, StepState};
 
 /// What a rollback would do, in order, and what it would leave as it is.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
@@ -132,6 +132,7 @@ impl RollbackPreview {
 pub(crate) fn undo_spec(undone: &StepSpec, position: u32) -> Option<StepSpec> {
     let rollback = undone.rollback.as_ref()?;
     let (by, with) = (rollback.by.clone(), rollback.with.clone());
+    let requires = required_by(undone, &by);
     let work = Work::Rollback { undoes: position, by, with, verifies: false };
     let mut spec = StepSpec::new(format!("rollback:{}", undone.key), work);
     spec.queue.clone_from(&undone.queue);
@@ -140,9 +141,20 @@ pub(crate) fn undo_spec(undone: &StepSpec, position: u32) -> Option<StepSpec> {
     spec.effect = undone.effect;
     // What counts where people are asked about it after all, and what its worker must have.
     spec.blast_radius = undone.blast_radius;
-    let StepRules { critical, destructive, credentials, requires, .. } = undone.rules.clone();
+    let StepRules { critical, destructive, credentials, .. } = undone.rules.clone();
     spec.rules = StepRules { critical, destructive, credentials, requires, ..StepRules::default() };
     Some(spec)
+}
+
+/// What the worker must have that undoes a step, or looks whether it is undone: what the step's own must, where both are commands or
+/// both are tasks. Workers for the one seldom do the other.
+fn required_by(undone: &StepSpec, by: &Undo) -> Option<Requires> {
+    let is_alike = match by {
+        Undo::Argv(_) => undone.is_command(),
+        Undo::Handler(_) => undone.kind() == StepKind::Task,
+        Undo::Operation(_) => false,
+    };
+    undone.rules.requires.clone().filter(|_| is_alike)
 }
 
 /// The step that looks whether the rollback of another one has taken effect, where that names one. It is given what the rollback is given, and
@@ -150,12 +162,13 @@ pub(crate) fn undo_spec(undone: &StepSpec, position: u32) -> Option<StepSpec> {
 pub(crate) fn verify_spec(undone: &StepSpec, position: u32) -> Option<StepSpec> {
     let rollback = undone.rollback.as_ref()?;
     let (by, with) = (rollback.verify.clone()?, rollback.with.clone());
+    let requires = required_by(undone, &by);
     let work = Work::Rollback { undoes: position, by, with, verifies: true };
     let mut spec = StepSpec::new(format!("verify:{}", undone.key), work);
     spec.queue.clone_from(&undone.queue);
     spec.timeout = undone.timeout;
     spec.effect = Some(EffectClass::Read);
-    let StepRules { credentials, requires, .. } = undone.rules.clone();
+    let credentials = undone.rules.credentials.clone();
     spec.rules = StepRules { credentials, requires, ..StepRules::default() };
     Some(spec)
 }
@@ -174,5 +187,32 @@ fn why_left(spec: &StepSpec, state: StepState, attempt: u32) -> Option<&'static 
             Some("the workflow does not say how to undo it, and nothing undoes it by itself")
         }
         _ => Some("its rollback is for failures only (`conditions`), not for a rollback that an operator orders"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+    use crate::plan::RollbackSpec;
+
+    #[test]
+    fn what_undoes_a_step_asks_for_what_the_step_does_where_both_are_alike() {
+        let argv = || vec!["/bin/undo".to_owned()];
+        let task = StepSpec::task("a", "t");
+        let command = StepSpec::new("a", Work::Command { argv: argv(), env: BTreeMap::new() });
+        let asks = |step: &StepSpec, by: Undo| {
+            let mut step = step.clone();
+            step.rules.requires = Some(Requires { capabilities: vec!["gpu".into()], ..Requires::default() });
+            step.rollback = Some(RollbackSpec { verify: Some(by.clone()), ..RollbackSpec::by(by) });
+            [undo_spec(&step, 0), verify_spec(&step, 0)].map(|spec| spec.unwrap().rules.requires.is_some())
+        };
+        assert_eq!(asks(&task, Undo::Handler("undo".into())), [true; 2]);
+        assert_eq!(asks(&command, Undo::Argv(argv())), [true; 2]);
+        assert_eq!(asks(&task, Undo::Argv(argv())), [false; 2]);
+        for by in [Undo::Handler("undo".into()), Undo::Operation("mail.send".into())] {
+            assert_eq!(asks(&command, by), [false; 2]);
+        }
     }
 }

@@ -92,7 +92,7 @@ pub enum Cause {
         /// The task that a worker must know.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         task: Option<String>,
-        /// What a worker must have said of itself to be given a command.
+        /// What a worker must have said of itself to be given a command, or a task that asks for more than a worker that has it.
         #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
         needs: BTreeSet<String>,
         since: Timestamp,
@@ -465,7 +465,7 @@ fn standing(run: &Run, now: Timestamp, around: Surroundings<'_>) -> Option<Cause
                 lease_expires_at,
                 queue: Some(spec.queue.clone()),
                 task: spec.task_name().map(str::to_owned),
-                needs: run.command_needs().unwrap_or_default(),
+                needs: run.worker_needs(),
             })
         }
         Phase::Running { session, timeout_at, .. } => Some(Cause::Running {
@@ -493,7 +493,7 @@ fn standing(run: &Run, now: Timestamp, around: Surroundings<'_>) -> Option<Cause
             _ => Some(Cause::Unclaimed {
                 queue: spec.queue.clone(),
                 task: spec.task_name().map(str::to_owned),
-                needs: run.command_needs().unwrap_or_default(),
+                needs: run.worker_needs(),
                 since: *eligible_at,
                 workers,
                 only_embedded,
@@ -558,7 +558,7 @@ fn assigning(run: &Run, workers: Option<u32>) -> Cause {
         failures: known.map_or_else(Vec::new, |known| known.failures.clone()),
         attempts_max: ASSIGNMENT_ATTEMPTS_MAX as u32,
         queue: spec.queue.clone(),
-        needs: run.command_needs().unwrap_or_default(),
+        needs: run.worker_needs(),
         workers,
     }
 }

@@ -31,6 +31,11 @@ pub const fn is_hidden(c: char) -> bool {
     )
 }
 
+/// Whether there is nothing in a text that a person could read.
+pub fn is_blank(text: &str) -> bool {
+    text.chars().all(|c| c.is_whitespace() || is_hidden(c))
+}
+
 fn spell_out(text: &str, hidden: impl Fn(char) -> bool) -> Cow<'_, str> {
     let Some(first) = text.find(&hidden) else { return Cow::Borrowed(text) };
     let mut shown = String::with_capacity(text.len() + 16);
@@ -59,6 +64,12 @@ mod tests {
         for text in ["", "order-41931", "größer → ✓", "日本語", "שלום", "a\\b"] {
             assert!(matches!(visible(text), Cow::Borrowed(same) if same == text), "{text}");
         }
+    }
+
+    #[test]
+    fn what_is_not_seen_says_nothing() {
+        assert!(["", " \n\t", "\u{200b}", "\u{a0}\u{2800}\u{feff}"].into_iter().all(is_blank));
+        assert!(!["no", " \u{200b}.", "否"].into_iter().any(is_blank));
     }
 
     #[test]

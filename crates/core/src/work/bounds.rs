@@ -23,10 +23,20 @@ impl Skills {
             let why = format!("it is bound to the {allowed}; the run is of `{environment}`");
             bound = Some((SkipReason::Environment, why));
         }
-        let Some(needs) = run.command_needs() else {
-            return bound.filter(|_| self.can_do(run.spec(run.position)));
+        let (spec, needs) = (run.spec(run.position), run.worker_needs());
+        if needs.is_empty() {
+            return bound.filter(|_| self.can_do(spec));
+        }
+        if spec.task_name().is_some_and(|task| !self.has_task(task)) {
+            return None;
+        }
+        let none = BTreeSet::new();
+        let capabilities = match &self.capabilities {
+            Some(names) => names,
+            // A worker that has said nothing gets no commands.
+            None if spec.is_command() => return None,
+            None => &none,
         };
-        let capabilities = self.capabilities.as_ref()?;
         let mut missing = Vec::new();
         let mut far = None;
         for need in &needs {

@@ -217,7 +217,7 @@ pub struct WorkerHello {
     /// of its certificate, or all of them if it has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub environments: Option<BTreeSet<String>>,
-    /// What it is told apart by, as in `rack: a`. A command can ask for them (`requires.labels`), and people see them.
+    /// What it is told apart by, as in `rack: a`. A task or a command can ask for them (`requires.labels`), and people see them.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub labels: BTreeMap<String, String>,
 }
@@ -269,10 +269,17 @@ impl Skills {
         self.terms.as_ref().is_none_or(|terms| terms.allows_environment(environment))
     }
 
-    /// Whether it can carry the step out.
+    /// Whether it can carry the step out. How far away it is, is not looked at: for a step that asks for that it comes with a poll.
     pub fn can_do(&self, spec: &StepSpec) -> bool {
+        self.can_do_from(spec, None)
+    }
+
+    fn can_do_from(&self, spec: &StepSpec, distance: Option<Millis>) -> bool {
         match spec.task_name() {
-            Some(task) => self.has_task(task),
+            Some(task) => {
+                let asks_for_more = spec.rules.requires.is_some();
+                self.has_task(task) && (!asks_for_more || self.has_required(&spec.task_needs(), distance))
+            }
             // Who runs a command depends on the profile of the run.
             None if spec.is_command() => false,
             None => self.has_kind(spec.kind()) && self.asks_for(spec),
@@ -283,7 +290,10 @@ impl Skills {
     /// it is has been measured, or is not known.
     pub fn can_take(&self, run: &Run, distance: Option<Millis>) -> bool {
         let spec = run.spec(run.position);
-        let can_do = run.command_needs().map_or_else(|| self.can_do(spec), |needs| self.has_all(&needs, distance));
+        let can_do = match run.command_needs() {
+            Some(needs) => self.has_all(&needs, distance),
+            None => self.can_do_from(spec, distance),
+        };
         can_do && (self.names_effects || !run.has_named_effects()) && self.allows_environment(run.plan.environment())
     }
 
@@ -302,6 +312,13 @@ impl Skills {
     /// one of which nobody knows how far away it is gets none that asks for that.
     pub fn has_all(&self, needs: &BTreeSet<String>, distance: Option<Millis>) -> bool {
         self.capabilities.as_ref().is_some_and(|names| needs.iter().all(|need| self.has(names, need, distance)))
+    }
+
+    /// The same for what a task asks for: one that has said nothing has no capability, and may have labels and be near.
+    pub fn has_required(&self, needs: &BTreeSet<String>, distance: Option<Millis>) -> bool {
+        let none = BTreeSet::new();
+        let names = self.capabilities.as_ref().unwrap_or(&none);
+        needs.iter().all(|need| self.has(names, need, distance))
     }
 
     fn has(&self, names: &BTreeSet<String>, need: &str, distance: Option<Millis>) -> bool {

@@ -11,7 +11,7 @@ use interlock_workflow::expression::budget::Budget;
 use serde_json::json;
 
 use crate::audit::Actor;
-use crate::commands::start::EncodedPlan;
+use crate::encoded_plan::EncodedPlan;
 use crate::error::EngineError;
 use crate::parts::Workflows;
 use crate::workflows::WorkflowVersion;
@@ -29,7 +29,7 @@ pub struct ApplyWorkflow {
     /// The name that the file must have, where the caller knows it.
     pub name: Option<String>,
     pub expected: Expected,
-    /// Who answers for the version.
+    /// Who answers for the version. Without a person the version keeps the actor.
     pub person: Option<String>,
     pub by: Actor,
 }
@@ -120,7 +120,7 @@ impl Workflows {
                     definition: Json::trusted(checked.to_json().to_string()),
                     plan_hash: plan.hash,
                     created_at: self.0.now(),
-                    created_by: person.clone(),
+                    created_by: person.clone().or_else(|| by.name().map(str::to_owned)),
                 };
                 let details = json!({ "version": number, "source_hash": source_hash.to_string() });
                 let (what, answer) = (by.did("workflow.applied", &name, &details), answer(&version, &warnings)?);

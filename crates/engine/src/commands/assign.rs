@@ -142,6 +142,7 @@ impl Engine {
         }
         let elsewhere = self.tenants().orchestrates_workers(run.tenant).await?;
         let spec = run.spec(run.position);
+        let bundle = self.known_rules(run.tenant).map(|rules| rules.active.hash());
         let mut count = 0;
         for row in self.0.store.sessions().await? {
             let is_there = matches!(row.state, WorkerState::Online | WorkerState::Errored)
@@ -155,7 +156,9 @@ impl Engine {
             if let Some(distance) = distance {
                 info.set_round_trip(distance);
             }
-            let is_refused = self.known_refusal(run, info.id).is_some();
+            // A run notes only so many whom the policy keeps from it; this server remembers the others.
+            let is_remembered = bundle.is_some_and(|bundle| self.0.dispatch.remembers_refusal(run, info.id, bundle));
+            let is_refused = is_remembered || self.known_refusal(run, info.id).is_some();
             let can_take = info.serves(run.tenant, &spec.queue) && info.can_take(run);
             count += u32::from(is_there && can_take && !is_refused);
         }

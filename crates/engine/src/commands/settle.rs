@@ -67,7 +67,8 @@ impl Engine {
         for mut receipt in open {
             // Its worker may not have heard of the end yet, and what it has sent may be on its way.
             let options = &self.0.options;
-            let known_at = run.finished_at.unwrap_or_default() + options.session_lease + options.effect_settles_after;
+            let after_end = run.finished_at.unwrap_or_default() + options.session_lease + options.effect_settles_after;
+            let known_at = receipt.deniable_from(run, after_end);
             if event == ReceiptEvent::Failed && self.now() < known_at {
                 let after = known_at.since(self.now());
                 return Err(

@@ -8,7 +8,6 @@ use interlock_core::ids::{RunId, SessionId, TenantId};
 use interlock_core::json::HashHex;
 use interlock_core::json::{Hash, Json, canonical_hash};
 use interlock_core::limits;
-use interlock_core::plan::Plan;
 use interlock_core::plan::rules::OnConflict;
 use interlock_core::rejection::Rejection;
 use interlock_core::run::change::{ChangeSet, Context, IdempotencyRow};
@@ -17,48 +16,13 @@ use interlock_core::state::{Admission, Control, RunState, StepState};
 use interlock_core::time::Timestamp;
 use interlock_core::trace::TraceContext;
 use interlock_store::{Refusal, StartAnswer, SubmitError};
-use interlock_workflow::expression;
-use interlock_workflow::expression::budget::Budget;
 
 use crate::dispatch::workflow_limits::LimitedWorkflow;
+use crate::encoded_plan::EncodedPlan;
 use crate::error::EngineError;
 use crate::execute::CONFLICTS_MAX;
 use crate::parts::Runs;
 use crate::run_log::log_idempotency_hit;
-
-/// A plan that has been checked, with the text under whose hash it is stored. Made once per workflow version.
-#[derive(Debug, Clone)]
-pub struct EncodedPlan {
-    pub plan: Arc<Plan>,
-    pub hash: Hash,
-    pub text: Json,
-}
-
-impl EncodedPlan {
-    /// A plan that comes with a request instead of a workflow: what it says of itself only tightens what is known. Its
-    /// expressions are read, which may take a while.
-    pub fn given(mut plan: Plan, budget: &Budget) -> Result<Arc<Self>, Rejection> {
-        plan.check_given()?;
-        interlock_workflow::given::tighten(&mut plan);
-        for step in &plan.steps {
-            if let Some(source) = &step.condition {
-                let checked = expression::check(expression::pieces::unwrapped(source), budget);
-                checked.map_err(|error| Rejection::InvalidPlan {
-                    workflow: plan.workflow.clone(),
-                    what: format!("step `{}`: {}", step.key, error.message),
-                })?;
-            }
-        }
-        Self::new(plan)
-    }
-
-    /// Checks a plan whose expressions were checked where it was made.
-    pub fn new(plan: Plan) -> Result<Arc<Self>, Rejection> {
-        plan.validate()?;
-        let (hash, text) = plan.encode();
-        Ok(Arc::new(Self { plan: Arc::new(plan), hash, text }))
-    }
-}
 
 /// A request to start a run.
 #[derive(Debug, Clone)]
@@ -342,7 +306,7 @@ impl Runs {
 
     /// The hints that go out once a run is made.
     fn started(&self, run: Run, change: &ChangeSet, claim: Option<SessionId>) {
-        self.0.0.counters.record(None, run.state, change);
+        self.0.0.counters.record(&run, None, change);
         self.0.0.counters.started(&run);
         let handed = claim.zip(self.0.assignment(&run));
         self.0.committed(&run, change);

@@ -18,7 +18,8 @@ use interlock_workflow::expression::{self, Scope};
 use interlock_workflow::shape::TextTemplate;
 use serde_json::{Map, Value};
 
-use crate::commands::start::{EncodedPlan, IdempotencyKey, StartRun, Started};
+use crate::commands::start::{IdempotencyKey, StartRun, Started};
+use crate::encoded_plan::EncodedPlan;
 use crate::error::EngineError;
 use crate::parts::Runs;
 use crate::workflows::WorkflowVersion;

@@ -14,6 +14,7 @@ use interlock_core::state::Initiator;
 use crate::commands::RunStatus;
 use crate::error::EngineError;
 use crate::parts::Runs;
+use crate::workflows;
 
 /// A vote on an exact approval: a decision on anything else is refused.
 #[derive(Debug, Clone)]
@@ -46,7 +47,7 @@ impl Runs {
     /// Who wrote the version of the workflow that the run has pinned: two keys need others.
     pub async fn version_author(&self, tenant: TenantId, run: &Run) -> Result<Option<String>, EngineError> {
         let version = self.0.0.store.workflow_version(tenant, &run.plan.workflow, run.plan.version).await?;
-        Ok(version.and_then(|version| version.created_by))
+        Ok(version.and_then(|version| workflows::author(version.created_by)))
     }
 
     pub async fn vote(&self, tenant: TenantId, run: RunId, request: VoteRequest) -> Result<RunStatus, EngineError> {

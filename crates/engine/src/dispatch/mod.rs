@@ -75,7 +75,7 @@ use self::pending::PendingDeliveries;
 use self::poll::TriedClaim;
 pub use self::ready::Pressure;
 use self::ready::{Candidate, GroupKey, ReadyRuns};
-use self::refusals::Refusals;
+use self::refusals::{Refusals, RefusedStep};
 use self::run_offers::RunOffers;
 use self::session::SessionInfo;
 use self::shares::Shares;
@@ -433,6 +433,11 @@ impl Dispatch {
         let can_take =
             |other: &SessionInfo| other.serves(run.tenant, queue) && other.can_take(run) && !is_refused(other);
         self.state().offers.freer(info, can_take)
+    }
+
+    /// Whether this server remembers that the rules of this bundle keep the session from the step that the run stands at.
+    pub(crate) fn remembers_refusal(&self, run: &Run, session: SessionId, bundle: Hash) -> bool {
+        self.state().refusals.of(&RefusedStep::of(run, bundle)).contains(&session)
     }
 
     /// The runs that a session is asked to take, for its poll.

@@ -29,6 +29,11 @@ pub enum Need {
         environment: &'static str,
         need: Box<Need>,
     },
+    /// A task, with all that its worker must have besides.
+    Having {
+        needs: BTreeSet<String>,
+        need: Box<Need>,
+    },
     /// A command, with all that its worker must have said of itself.
     Command(BTreeSet<String>),
     /// A step of a run that this session has as a whole.
@@ -53,10 +58,19 @@ impl Need {
             return Self::Unknown;
         }
         match spec.task_name() {
-            Some(task) => Self::Task(task.into()),
+            Some(task) => Self::Task(task.into()).having(spec),
             None if spec.rules.dedupe_window().is_some() => Self::NamedKind(spec.kind()),
             None => Self::Kind(spec.kind()),
         }
+    }
+
+    /// The same for a worker that has what the task asks for besides.
+    fn having(self, spec: &StepSpec) -> Self {
+        if spec.rules.requires.is_none() {
+            return self;
+        }
+        let needs = spec.task_needs();
+        if needs.is_empty() { self } else { Self::Having { needs, need: Box::new(self) } }
     }
 
     /// What the step asks for that a run stands at.
@@ -69,9 +83,9 @@ impl Need {
             let (sessions, need) = (run.refused_by(), Self::Command(needs));
             return if sessions.is_empty() { need } else { Self::Except { sessions, need: Box::new(need) } };
         }
-        match Self::of(spec) {
-            Self::Task(task) if run.has_named_effects() => Self::NamedTask(task),
-            need => need,
+        match spec.task_name() {
+            Some(task) if run.has_named_effects() => Self::NamedTask(task.into()).having(spec),
+            _ => Self::of(spec),
         }
     }
 
@@ -83,6 +97,7 @@ impl Need {
             Self::Kind(kind) | Self::NamedKind(kind) => {
                 spec.task_name().is_none() && spec.kind() == *kind && !spec.is_command()
             }
+            Self::Having { needs, need } => need.may_be(spec) && spec.task_needs() == *needs,
             Self::Command(_) | Self::Only(_) => spec.is_command(),
             Self::In { need, .. } | Self::Except { need, .. } | Self::Permitted { need, .. } => need.may_be(spec),
         }
@@ -101,6 +116,7 @@ impl Need {
             Self::NamedTask(task) => skills.has_task(task) && skills.names_effects,
             Self::Kind(kind) => skills.has_kind(*kind),
             Self::NamedKind(kind) => skills.has_kind(*kind) && skills.names_effects,
+            Self::Having { needs, need } => skills.has_required(needs, info.round_trip()) && need.is_met_by(info),
             Self::Command(needs) => skills.has_all(needs, info.round_trip()) && !info.is_errored(),
             Self::Only(session) => info.id == *session && !info.is_errored(),
             Self::Except { sessions, need } => !sessions.contains(&info.id) && need.is_met_by(info),

@@ -5,10 +5,13 @@ use std::time::Duration;
 use crate::Engine;
 use crate::audit::append::append;
 use crate::error::EngineError;
+use crate::options::SEAL_EVERY;
 use crate::set_aside::Item;
 
 /// How often it looks by itself: for notes, for what a crash left, and for what other servers have sealed.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
+/// What was committed is in the log within a second: sealed after the pause, or found by a look where a hint was lost.
+const _: () = assert!(SEAL_EVERY.as_duration().as_millis() + LOOK_EVERY.as_millis() <= 1_000);
 /// Tenants taken at a time.
 const TENANTS_MAX: usize = 64;
 

@@ -1,13 +1,13 @@
 //! Asks targets what has become of calls whose worker was lost. Doubts are told by a hint when they arise; what a hint was lost
 //! for is found by a look over all tenants, now and then.
 
+use interlock_core::run::Run;
 use interlock_core::state::RunState;
 use interlock_core::time::{Millis, Timestamp};
 use interlock_store::{Page, RunFilter};
 
 use crate::Engine;
 use crate::error::EngineError;
-use crate::targets::known_at;
 
 /// How often it is looked which doubts are due.
 const LOOK_EVERY: Millis = Millis::from_secs(2);
@@ -40,7 +40,7 @@ async fn scan(engine: &Engine) -> Result<(), EngineError> {
         let rows = engine.0.store.list_runs(tenant.id, &paused, Page { limit: PAUSED_MAX, after: None }).await?;
         for row in rows {
             let run = engine.0.store.load_runs(&[(tenant.id, row.run)]).await?.pop();
-            if let Some(at) = run.as_ref().and_then(known_at) {
+            if let Some(at) = run.as_ref().and_then(Run::doubt_settles_at) {
                 engine.0.targets.doubts.note(tenant.id, row.run, at);
             }
         }

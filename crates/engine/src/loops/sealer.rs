@@ -12,6 +12,7 @@ use crate::error::EngineError;
 const SEAL_BATCH_MAX: usize = 512;
 /// How often it looks by itself whether something was committed: a hint is lost with the caller it was made for.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
+const _: () = assert!(LOOK_EVERY.as_millis() <= 1_000, "what was committed is sealed within a second");
 /// Of so many looks one is for what other servers have left, where there may be some: their wake-ups get lost as well.
 const LOOKS_FOR_OTHERS: u32 = 5;
 

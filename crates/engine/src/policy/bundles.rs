@@ -19,6 +19,7 @@ use interlock_workflow::expression::budget::Budget;
 use serde_json::json;
 
 use super::rules::shipped;
+use super::standing_replay::ReplayedStanding;
 use crate::audit::Actor;
 use crate::error::EngineError;
 use crate::parts::Policies;
@@ -91,6 +92,8 @@ pub struct Replayed {
     pub differences: Vec<ReplayedDifference>,
     /// There are more decisions than were looked at.
     pub more: bool,
+    /// What is allowed in every run by the rules in force; no decision is kept of it.
+    pub standing: ReplayedStanding,
 }
 
 #[derive(Debug, Clone)]
@@ -221,7 +224,8 @@ impl Policies {
         since: Timestamp,
     ) -> Result<Replayed, EngineError> {
         let bundle = self.bundle(tenant, version).await?;
-        let mut result = Replayed::default();
+        let standing = Box::pin(self.replay_standing(tenant, &bundle)).await?;
+        let mut result = Replayed { standing, ..Replayed::default() };
         let mut after = None;
         loop {
             let page = self.0.0.store.decisions_since(tenant, since, after, REPLAY_PAGE).await?;
@@ -242,6 +246,8 @@ impl Policies {
 
     async fn bundle(&self, tenant: TenantId, version: Option<u32>) -> Result<Arc<Bundle>, EngineError> {
         match version {
+            // The shipped policy has no version of its own.
+            Some(0) => Ok(shipped()),
             Some(version) => self.0.version_of_policy(tenant, version).await,
             None => Ok(self.0.rules_of(tenant).await?.active),
         }

@@ -5,6 +5,7 @@
 //! - [`ruling`]: the decision on one action, made off the async threads.
 //! - [`predict()`]: what it would be, for a run that does not exist yet.
 //! - [`undoing`]: what it would be, for a rollback that is not ordered yet.
+//! - [`standing_replay`]: what other rules would say to steps that are allowed in every run.
 //! - [`bundles`]: versions that are given, put in force, tried beside the one in force, and held against what was decided.
 
 pub mod bundles;
@@ -12,6 +13,7 @@ mod predict;
 mod rules;
 mod ruling;
 mod standing;
+mod standing_replay;
 mod undoing;
 
 use std::fmt;
@@ -24,6 +26,7 @@ pub use predict::predict;
 pub(crate) use rules::Rules;
 pub(crate) use ruling::{KnownRuling, NotJudged};
 pub(crate) use standing::StandingLeave;
+pub use standing_replay::{ReplayedStanding, StandingDifference};
 
 /// Who decides on actions.
 #[derive(Clone, Default)]

@@ -11,7 +11,8 @@ use interlock_core::plan::Plan;
 use interlock_core::rejection::Rejection;
 use interlock_core::run::{Header, Run, Trigger};
 use interlock_core::time::Timestamp;
-use interlock_policy::{Bundle, Excluded, Obligations, PolicyDecision, PolicyInput, PolicyReason};
+use interlock_policy::{Bundle, Excluded, Obligations, PolicyDecision, PolicyInput, PolicyReason, Verdict};
+use interlock_workflow::bind::is_known_at;
 use interlock_workflow::walk::{Predicted, Walk, Would};
 use uuid::Uuid;
 
@@ -44,6 +45,8 @@ impl Policies {
 pub fn predict(bundle: &Bundle, plan: Arc<Plan>, walk: &mut Walk, person: Option<String>) -> Result<(), Rejection> {
     let inputs = Json::of(&walk.inputs).unwrap_or_else(|_| Json::null());
     let run = on_paper(plan, inputs, walk.subject.clone(), person)?;
+    // The steps that people would agree to along with an earlier one.
+    let mut agreed: BTreeMap<u32, String> = BTreeMap::new();
     for (step, position) in walk.steps.iter_mut().zip(0..) {
         if matches!(step.would, Would::Skip | Would::Fail) || !run.spec(position).is_governed() {
             continue;
@@ -51,14 +54,26 @@ pub fn predict(bundle: &Bundle, plan: Arc<Plan>, walk: &mut Walk, person: Option
         let given = step.input.as_ref().and_then(|input| Json::of(input).ok());
         let input = given.unwrap_or_else(|| run.input(position));
         let spec = run.spec(position);
-        let action = Action::of_step(spec, position, input);
-        step.policy = action.map(|action| predicted(bundle, &PolicyInput::of(&action, spec, &run)));
+        let Some(action) = Action::of_step(spec, position, input) else { continue };
+        let mut document = PolicyInput::of(&action, spec, &run);
+        let agreed_with = agreed.get(&position);
+        document.run.agreed = agreed_with.is_some();
+        let said = predicted(bundle, &document);
+        if let Some(with) = agreed_with.filter(|_| said.verdict == Verdict::Allow.as_str()) {
+            step.notes.push(format!("people agree to it along with step `{with}`"));
+        }
+        if said.verdict == Verdict::NeedsApproval.as_str() && step.would == Would::Run {
+            let later = run.plan.asked_along(position).into_iter();
+            let known = later.filter(|later| is_known_at(&run.plan, *later, position));
+            agreed.extend(known.map(|later| (later, spec.key.clone())));
+        }
+        step.policy = Some(said);
     }
     Ok(())
 }
 
 /// A run that is only predicted, never started.
-fn on_paper(
+pub(super) fn on_paper(
     plan: Arc<Plan>,
     inputs: Json,
     subject: Option<String>,

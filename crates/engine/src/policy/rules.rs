@@ -1,6 +1,6 @@
 //! The rules of tenants, in memory. A version never changes, so what may be stale is only which one is in force: that is
-//! held against the store again when another server has committed something, at most once a second, and replaced at once
-//! by this server's own changes.
+//! held against the store again when another server has committed something, at most once a second, replaced at once by
+//! this server's own changes, and looked up again after a while in any case, for the time in which other servers are not heard.
 
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
@@ -16,6 +16,11 @@ use crate::error::EngineError;
 
 /// How long another server's change of a policy may go unnoticed.
 const STALE_MAX: Millis = Millis(1_000);
+/// The same while the connection is broken over which other servers are heard.
+const UNHEARD_MAX: Millis = Millis(10_000);
+/// How long rules of which no change was heard are good where the store cannot be read.
+const UNREADABLE_MAX: Millis = Millis(60_000);
+const _: () = assert!(UNHEARD_MAX.0 < UNREADABLE_MAX.0);
 const TENANTS_MAX: usize = 10_000;
 const BUNDLES_MAX: usize = 256;
 
@@ -42,8 +47,16 @@ impl InForce {
 
 #[derive(Default)]
 pub(crate) struct Rules {
-    tenants: Mutex<HashMap<TenantId, KnownRules>>,
+    tenants: Mutex<TenantRules>,
     bundles: Mutex<HashMap<Hash, Arc<Bundle>>>,
+}
+
+#[derive(Default)]
+struct TenantRules {
+    known: HashMap<TenantId, KnownRules>,
+    /// How many changes this server has made. What was looked up before the latest one is not kept: it may be what the change has
+    /// replaced.
+    changes: u64,
 }
 
 struct KnownRules {
@@ -56,21 +69,41 @@ struct KnownRules {
 impl Rules {
     fn known(&self, tenant: TenantId, wakes: u64, now: Timestamp) -> Option<InForce> {
         let tenants = self.tenants.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = tenants.get(&tenant)?;
-        let is_fresh = known.wakes == wakes || now.since(known.at) < STALE_MAX;
+        let known = tenants.known.get(&tenant)?;
+        let (age, is_quiet) = (now.since(known.at), known.wakes == wakes);
+        let is_fresh = age < STALE_MAX || (is_quiet && age < UNHEARD_MAX);
         is_fresh.then(|| known.rules.clone())
     }
 
-    fn note(&self, tenant: TenantId, known: KnownRules) {
+    /// What was found last, where no change was heard of since: a short failure of the store must not stop every run.
+    fn last_known(&self, tenant: TenantId, wakes: u64, now: Timestamp) -> Option<InForce> {
+        let tenants = self.tenants.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = tenants.known.get(&tenant)?;
+        let is_good = known.wakes == wakes && now.since(known.at) < UNREADABLE_MAX;
+        is_good.then(|| known.rules.clone())
+    }
+
+    /// How many changes this server has made.
+    fn changes(&self) -> u64 {
+        self.tenants.lock().unwrap_or_else(PoisonError::into_inner).changes
+    }
+
+    /// Keeps what was found by a look that began after this many changes, unless there have been more.
+    fn note(&self, tenant: TenantId, changes: u64, known: KnownRules) {
         let mut tenants = self.tenants.lock().unwrap_or_else(PoisonError::into_inner);
-        if tenants.len() >= TENANTS_MAX {
-            tenants.clear();
+        if tenants.changes != changes {
+            return;
         }
-        tenants.insert(tenant, known);
+        if tenants.known.len() >= TENANTS_MAX {
+            tenants.known.clear();
+        }
+        tenants.known.insert(tenant, known);
     }
 
     pub(super) fn forget(&self, tenant: TenantId) {
-        self.tenants.lock().unwrap_or_else(PoisonError::into_inner).remove(&tenant);
+        let mut tenants = self.tenants.lock().unwrap_or_else(PoisonError::into_inner);
+        tenants.changes += 1;
+        tenants.known.remove(&tenant);
     }
 
     fn loaded(&self, hash: Hash) -> Option<Arc<Bundle>> {
@@ -99,21 +132,44 @@ impl Engine {
         if let Some(rules) = self.0.rules.known(tenant, wakes, now) {
             return Ok(rules);
         }
+        let changes = self.0.rules.changes();
+        let rules = match self.look_up_rules(tenant).await {
+            Ok(rules) => rules,
+            Err(error) => {
+                // A change may have been heard of while the store was read.
+                let wakes = *self.0.store.remote_wakes().borrow();
+                return self.0.rules.last_known(tenant, wakes, self.now()).ok_or(error);
+            }
+        };
+        self.0.rules.note(tenant, changes, KnownRules { wakes, at: now, rules: rules.clone() });
+        Ok(rules)
+    }
+
+    async fn look_up_rules(&self, tenant: TenantId) -> Result<InForce, EngineError> {
         let row = self.0.store.policy(tenant).await?;
         let active = row.as_ref().and_then(|row| row.active);
         let shadow = row.as_ref().and_then(|row| row.shadow);
-        let rules = InForce {
+        Ok(InForce {
             active: match active {
                 None => shipped(),
                 Some(version) => self.version_of_policy(tenant, version).await?,
             },
             shadow: match shadow {
                 None => None,
-                Some(version) => Some(self.version_of_policy(tenant, version).await?),
+                Some(version) => self.shadow_version(tenant, version).await,
             },
-        };
-        self.0.rules.note(tenant, KnownRules { wakes, at: now, rules: rules.clone() });
-        Ok(rules)
+        })
+    }
+
+    /// The version that is tried beside the one in force. One that cannot be read is not tried: it holds up nothing.
+    async fn shadow_version(&self, tenant: TenantId, version: u32) -> Option<Arc<Bundle>> {
+        match self.version_of_policy(tenant, version).await {
+            Ok(bundle) => Some(bundle),
+            Err(error) => {
+                tracing::warn!(%tenant, version, %error, "a policy cannot be tried in the shadow");
+                None
+            }
+        }
     }
 
     /// One version of a tenant's policy, ready to be asked.
@@ -147,4 +203,40 @@ fn load(files: &str) -> Result<Bundle, String> {
     let files: HashMap<String, String> = serde_json::from_str(files).map_err(|error| error.to_string())?;
     let sources = BundleSources::of_files(files).map_err(|error| error.to_string())?;
     Bundle::load(sources).map_err(|error| error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use uuid::Uuid;
+
+    use super::*;
+
+    const TENANT: TenantId = TenantId(Uuid::nil());
+
+    fn found(at: i64) -> KnownRules {
+        KnownRules { wakes: 3, at: Timestamp(at), rules: InForce { active: shipped(), shadow: None } }
+    }
+
+    #[test]
+    fn what_was_looked_up_before_a_change_is_not_kept_after_it() {
+        let rules = Rules::default();
+        let before = rules.changes();
+        rules.forget(TENANT);
+        rules.note(TENANT, before, found(0));
+        assert!(rules.known(TENANT, 3, Timestamp(1)).is_none(), "it may be what the change has replaced");
+        rules.note(TENANT, rules.changes(), found(0));
+        assert!(rules.known(TENANT, 3, Timestamp(1)).is_some());
+    }
+
+    #[test]
+    fn rules_are_looked_up_again_soon_after_a_wake_and_later_without_one() {
+        let rules = Rules::default();
+        rules.note(TENANT, 0, found(1_000));
+        let is_known = |wakes, at| rules.known(TENANT, wakes, Timestamp(at)).is_some();
+        assert!(is_known(3, 1_500) && is_known(3, 10_900), "nothing was heard of a change");
+        assert!(!is_known(3, 11_000), "perhaps nothing can be heard");
+        assert!(is_known(4, 1_999) && !is_known(4, 2_000));
+        let is_good = |wakes, at| rules.last_known(TENANT, wakes, Timestamp(at)).is_some();
+        assert!(is_good(3, 60_999) && !is_good(3, 61_000) && !is_good(4, 2_000), "while the store cannot be read");
+    }
 }

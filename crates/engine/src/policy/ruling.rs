@@ -12,7 +12,7 @@ use interlock_core::plan::{Plan, StepSpec};
 use interlock_core::run::Run;
 use interlock_core::time::Timestamp;
 use interlock_core::work::Skills;
-use interlock_policy::{Bundle, PolicyInput, WorkerFacts};
+use interlock_policy::{PolicyDecision, PolicyInput, WorkerFacts};
 use interlock_workflow::expression::budget::Budget;
 
 use super::JudgedBy;
@@ -154,17 +154,27 @@ impl Engine {
             input = input.without_long_fields(FIELDS_BYTES_MAX);
         }
         let (plan, may_stand) = (Arc::clone(&run.plan), is_of_plan(action, run));
-        let evaluate = move |_: &Budget| rule(&rules, &input, &plan, may_stand);
+        let (input, shadow) = (Arc::new(input), rules.shadow.clone());
+        let document = Arc::clone(&input);
+        let evaluate = move |_: &Budget| rule(&rules, &document, &plan, may_stand);
         let decided = Box::pin(self.0.evaluator.for_run(run.tenant, evaluate)).await;
-        match decided {
-            Ok((ruling, stands)) => {
-                if stands {
-                    self.0.standing.note(hash, run.header.plan_hash.0, action);
-                }
-                ruling
-            }
-            Err(error) => Decision::Undecided { why: error.message }.into(),
+        let (mut ruling, stands) = match decided {
+            Ok(decided) => decided,
+            Err(error) => return Decision::Undecided { why: error.message }.into(),
+        };
+        if stands {
+            self.0.standing.note(hash, run.header.plan_hash.0, action);
         }
+        if let Some(shadow) = shadow {
+            // They are asked for themselves: where they take too long, the decision is there already.
+            let tried = shadow.hash();
+            let evaluate = move |_: &Budget| shadow.decide(&input).ok();
+            let answer = Box::pin(self.0.evaluator.for_run(run.tenant, evaluate)).await;
+            if let Some(basis) = &mut ruling.basis {
+                Arc::make_mut(basis).shadow = beside(tried, answer.ok().flatten().as_ref());
+            }
+        }
+        ruling
     }
 }
 
@@ -183,18 +193,13 @@ fn unlapsed(run: &Run, now: Timestamp) -> Cow<'_, Run> {
 fn rule(rules: &InForce, input: &PolicyInput, plan: &Plan, may_stand: bool) -> (Ruling, bool) {
     let mut ruling = rules.active.rule_on(input, plan);
     let stands = may_stand && ruling.decision == Decision::Allow && !rules.active.depends_on_bound(input);
-    if let (Some(basis), Some(shadow)) = (&mut ruling.basis, &rules.shadow) {
-        Arc::make_mut(basis).shadow = beside(shadow, input);
-    }
     if stands && rules.shadow.is_none() {
         ruling = Ruling::standing(HashHex(rules.active.hash()));
     }
     (ruling, stands)
 }
 
-/// What rules that are only tried say.
-fn beside(bundle: &Bundle, input: &PolicyInput) -> Option<Json> {
-    let decided = bundle.decide(input);
-    let answer = decided.as_ref().ok();
-    Json::of(&serde_json::json!({ "bundle": bundle.hash().to_string(), "answer": answer })).ok()
+/// What rules that are only tried say; no answer where they have none.
+fn beside(bundle: Hash, answer: Option<&PolicyDecision>) -> Option<Json> {
+    Json::of(&serde_json::json!({ "bundle": bundle.to_string(), "answer": answer })).ok()
 }

@@ -216,6 +216,9 @@ impl CardFacts<'_> {
                 lines.push(format!("Reason given: {}", visible(reason)));
             }
         }
+        if let Some(due_at) = row.escalate_at.filter(|_| self.is_open()) {
+            lines.push(format!("Answer due: {}", slot_text(due_at)));
+        }
         lines.push(format!("Expires: {}", slot_text(row.expires_at)));
         lines.join("\n")
     }

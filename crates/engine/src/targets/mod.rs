@@ -13,7 +13,6 @@ use interlock_connectors::send::Caller;
 use tokio::sync::Semaphore;
 
 use crate::Engine;
-pub(crate) use probe::known_at;
 
 /// Targets that are asked at once; what comes while so many are asked is left unread.
 const ASKED_AT_ONCE_MAX: usize = 32;

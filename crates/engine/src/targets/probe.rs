@@ -12,9 +12,9 @@ use interlock_core::ids::{RunId, TenantId};
 use interlock_core::json::Json;
 use interlock_core::machine::step::Resolution;
 use interlock_core::plan::Work;
+use interlock_core::run::Run;
 use interlock_core::run::change::Context;
 use interlock_core::run::receipt::Receipt;
-use interlock_core::run::{Phase, Run};
 use interlock_core::state::EffectClass;
 use interlock_core::time::{Millis, Timestamp};
 use serde_json::json;
@@ -181,7 +181,7 @@ impl Engine {
     async fn probe_doubt(&self, tenant: TenantId, id: RunId) -> Result<(), EngineError> {
         let doubts = &self.0.targets.doubts;
         let run = self.0.store.load_runs(&[(tenant, id)]).await?.pop();
-        let Some((run, known_at)) = run.and_then(|run| known_at(&run).map(|at| (run, at))) else {
+        let Some((run, known_at)) = run.and_then(|run| run.doubt_settles_at().map(|at| (run, at))) else {
             doubts.forget(tenant, id);
             return Ok(());
         };
@@ -267,15 +267,6 @@ impl Engine {
         let probed = timeout(PROBE_TIMEOUT, caller.probe(operation, &call.facts)).await;
         secrets.end().await;
         probed.unwrap_or_else(|_| Probed::CannotTell(format!("no answer within {} s", PROBE_TIMEOUT.as_secs())))
-    }
-}
-
-/// From when on no worker can be sending the call any more that the run's step is in doubt about; nothing where it is
-/// not in doubt.
-pub(crate) fn known_at(run: &Run) -> Option<Timestamp> {
-    match run.current().phase {
-        Phase::InDoubt { known_at, .. } if !run.state.is_terminal() => Some(known_at),
-        _ => None,
     }
 }
 

@@ -62,9 +62,9 @@ impl Webhooks {
     ) -> Result<(OutboundRow, String), EngineError> {
         self.check_outbound(&new)?;
         if let Some(name) = &new.name
-            && let Some(taken) = self.0.0.store.outbound_endpoint_named(tenant, name).await?
+            && self.0.0.store.outbound_endpoint_named(tenant, name).await?.is_some()
         {
-            return Err(name_taken(name, Some(taken.id)));
+            return Err(name_taken(name));
         }
         if self.0.0.store.outbound_endpoints(tenant, ENDPOINTS_MAX).await?.len() == ENDPOINTS_MAX {
             let what = format!("a tenant has at most {ENDPOINTS_MAX} endpoints; remove one first");
@@ -104,7 +104,7 @@ impl Webhooks {
         let name = row.name.clone();
         match (self.0.write_answering(row.tenant, AddOutbound(row), what, answer).await?, name) {
             (Stored::Stored, _) => Ok(()),
-            (Stored::Duplicate, Some(name)) => Err(name_taken(&name, None)),
+            (Stored::Duplicate, Some(name)) => Err(name_taken(&name)),
             (Stored::Duplicate, None) => Err(EngineError::Overloaded),
         }
     }
@@ -265,11 +265,8 @@ impl Webhooks {
     }
 }
 
-fn name_taken(name: &str, by: Option<OutboundId>) -> EngineError {
-    let by = by.map(|id| format!(" ({id})")).unwrap_or_default();
-    let what =
-        format!("there is an endpoint named `{name}` already{by}; choose another name, or remove that one first");
-    Rejection::InvalidInput { what }.into()
+fn name_taken(name: &str) -> EngineError {
+    EngineError::NameTaken { what: "webhook endpoint", name: name.to_owned() }
 }
 
 /// What the audit log tells of an endpoint: of its address the server alone, as paths of webhooks are often secret.

@@ -1,6 +1,7 @@
 //! The audit log and the evidence of runs: everything that was committed is in the log within seconds, in order and once,
 //! on both databases, with several servers, across crashes and restores; and it verifies with the public key alone.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use interlock_core::ids::{RunId, ServerId, TenantId};
@@ -8,10 +9,12 @@ use interlock_core::json::Json;
 use interlock_core::plan::{StepSpec, Work};
 use interlock_core::run::approval::Voter;
 use interlock_core::state::RunState;
+use interlock_core::time::Millis;
 use interlock_engine::audit::AuditEvent;
 use interlock_engine::audit::progress::AuditProgress;
 use interlock_engine::audit::read::{AuditFilter, AuditQuery};
 use interlock_engine::commands::vote::VoteRequest;
+use interlock_engine::deliver::NoOtherDestinations;
 use interlock_engine::{Engine, EngineError, EngineOptions};
 use interlock_evidence::SigningKey;
 use interlock_evidence::verify_bundle::verify_bundle;
@@ -179,6 +182,61 @@ on_both! {
         stop(one).await;
     }
 
+    // At the pace of a server as it is shipped, and with nobody asking it for anything once something was committed. That
+    // the loops' own pace is within a second is held where it is written down (`loops/audit.rs`).
+    async fn what_was_committed_is_sealed_without_further_traffic(database: &Database) {
+        let seal_every = EngineOptions::new(Arc::new(NoOtherDestinations)).seal_every;
+        assert!(seal_every <= Millis(500), "{seal_every:?}");
+        let engine = engine_with(database, EngineOptions { seal_every, ..logging() }).await;
+        let mut tenants = Vec::new();
+        for _ in 0..3 {
+            tenants.push(tenant(&engine, |_| {}).await);
+        }
+        work(&engine, 4, |_| async { done("1") });
+        let plan = plan(vec![StepSpec::task("a", "a")]);
+        for round in 0..2 {
+            let mut runs = Vec::new();
+            for tenant in &tenants {
+                let run = engine.runs().start(start(*tenant, &plan, "null")).await.unwrap().run;
+                runs.push((*tenant, run));
+            }
+            for (tenant, run) in &runs {
+                ends(&engine, *tenant, *run).await;
+            }
+            // From here on the store is only read.
+            for (tenant, run) in &runs {
+                caught_up(&engine, *tenant).await;
+                let whole = copy(&engine, *tenant, None).await;
+                verify(&whole).unwrap();
+                let ended = whole.entries.iter().filter(|logged| logged.entry.body.run == Some(*run))
+                    .any(|logged| logged.entry.body.types.iter().any(|name| name == "session.completed"));
+                assert!(ended, "the end of {run} is in the log, round {round}");
+            }
+            // Nothing happens for longer than any loop waits; then something that no run tells of.
+            tokio::time::sleep(Duration::from_secs(2)).await;
+            for tenant in &tenants {
+                let before = caught_up(&engine, *tenant).await.size;
+                let what = AuditEvent {
+                    kind: "key.created", initiator: "user", actor: None, subject: None,
+                    details: Json::trusted(r#"{"name":"deploy"}"#),
+                };
+                let notes = vec![engine.note_of(*tenant, what).unwrap()];
+                // One name for each, because a note is committed only with what it tells of.
+                let name = ["first", "second", "third", "fourth", "fifth", "sixth"]
+                    [round * tenants.len() + tenants.iter().position(|other| other == tenant).unwrap()];
+                let attached = AttachedWrites { answer: None, notes };
+                engine.store().write_with(SetOnce { name, value: "1".into() }, attached).await.unwrap();
+                let looking = async {
+                    while caught_up(&engine, *tenant).await.size == before {
+                        tokio::time::sleep(Duration::from_millis(50)).await;
+                    }
+                };
+                tokio::time::timeout(PATIENCE, looking).await.expect("the note is sealed");
+            }
+        }
+        stop(engine).await;
+    }
+
     async fn a_governed_run_has_its_evidence_soon_and_others_when_asked(database: &Database) {
         let engine = engine_with(database, logging()).await;
         let tenant = tenant(&engine, |_| {}).await;
@@ -255,17 +313,22 @@ async fn a_server_that_died_is_continued() {
     }
 }
 
+/// Does one run of one step, and waits until the log has it.
+async fn logs_one_run(engine: &Engine, tenant: TenantId) -> (RunId, AuditLogRow) {
+    work(engine, 2, |_| async { done("1") });
+    let plan = plan(vec![StepSpec::task("a", "a")]);
+    let run = engine.runs().start(start(tenant, &plan, "null")).await.unwrap().run;
+    ends(engine, tenant, run).await;
+    (run, caught_up(engine, tenant).await)
+}
+
 /// A change of the database under the log is found, at the entry.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_changed_journal_row_is_found() {
     let database = Database::sqlite();
     let engine = engine_with(&database, logging()).await;
     let tenant = tenant(&engine, |_| {}).await;
-    work(&engine, 2, |_| async { done("1") });
-    let plan = plan(vec![StepSpec::task("a", "a")]);
-    let run = engine.runs().start(start(tenant, &plan, "null")).await.unwrap().run;
-    ends(&engine, tenant, run).await;
-    caught_up(&engine, tenant).await;
+    let (run, _) = logs_one_run(&engine, tenant).await;
     stop(engine).await;
     let StoreUrl::Sqlite(path) = &database.url else { unreachable!() };
     let file = rusqlite::Connection::open(path).unwrap();
@@ -285,17 +348,46 @@ async fn a_changed_journal_row_is_found() {
     stop(engine).await;
 }
 
+/// A block of another tenant's, moved in with its head, is named as what it is.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_block_of_another_tenant_is_found() {
+    let database = Database::sqlite();
+    // Without a key at first, so that a log is one block.
+    let silent = engine_with(&database, EngineOptions { audit_key: None, ..options() }).await;
+    let (tenant, other) = (tenant(&silent, |_| {}).await, tenant(&silent, |_| {}).await);
+    work(&silent, 2, |_| async { done("1") });
+    let plan = plan(vec![StepSpec::task("a", "a")]);
+    for owner in [tenant, other] {
+        let run = silent.runs().start(start(owner, &plan, "null")).await.unwrap().run;
+        ends(&silent, owner, run).await;
+    }
+    stop(silent).await;
+    let engine = engine_with(&database, logging()).await;
+    let theirs = caught_up(&engine, other).await;
+    caught_up(&engine, tenant).await;
+    verify(&copy(&engine, tenant, None).await).unwrap();
+    stop(engine).await;
+    let StoreUrl::Sqlite(path) = &database.url else { unreachable!() };
+    let file = rusqlite::Connection::open(path).unwrap();
+    let (to, from) = (tenant.as_bytes().as_slice(), other.as_bytes().as_slice());
+    file.execute("DELETE FROM audit_blocks WHERE tenant_id = ?1", [to]).unwrap();
+    let moved = file.execute("UPDATE audit_blocks SET tenant_id = ?1 WHERE tenant_id = ?2", [to, from]).unwrap();
+    assert!(moved > 0, "there is a block to move");
+    drop(file);
+    let engine = engine_with(&database, logging()).await;
+    let bad = verify(&copy(&engine, tenant, None).await).unwrap_err();
+    assert_eq!((bad.index, bad.kind), (0, Tampering::Spliced), "{bad}");
+    assert!(bad.what.contains(&format!("`{}`, the log of another tenant", theirs.origin)), "{bad}");
+    stop(engine).await;
+}
+
 /// Events and what happens apart from runs wait for a log that cannot be continued; it says since when.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_log_that_cannot_be_continued_says_since_when_it_is_behind() {
     let database = Database::sqlite();
     let engine = engine_with(&database, logging()).await;
     let tenant = tenant(&engine, |_| {}).await;
-    work(&engine, 2, |_| async { done("1") });
-    let plan = plan(vec![StepSpec::task("a", "a")]);
-    let run = engine.runs().start(start(tenant, &plan, "null")).await.unwrap().run;
-    ends(&engine, tenant, run).await;
-    let log = caught_up(&engine, tenant).await;
+    let (_, log) = logs_one_run(&engine, tenant).await;
     let whole = AuditProgress { entries: log.size, missing_since: None };
     assert_eq!(engine.audit().progress(tenant).await.unwrap(), Some(whole));
     stop(engine).await;
@@ -313,6 +405,7 @@ async fn a_log_that_cannot_be_continued_says_since_when_it_is_behind() {
     engine.store().write_with(SetOnce { name: "test", value: "1".into() }, notes).await.unwrap();
     assert_eq!(engine.audit().progress(tenant).await.unwrap(), Some(behind));
     work(&engine, 2, |_| async { done("1") });
+    let plan = plan(vec![StepSpec::task("a", "a")]);
     let run = engine.runs().start(start(tenant, &plan, "null")).await.unwrap().run;
     ends(&engine, tenant, run).await;
     assert_eq!(engine.audit().progress(tenant).await.unwrap(), Some(behind), "the oldest counts");
@@ -330,11 +423,7 @@ async fn a_restore_begins_a_new_log() {
     let StoreUrl::Sqlite(path) = database.url.clone() else { unreachable!() };
     let engine = engine_with(&database, logging()).await;
     let tenant = tenant(&engine, |_| {}).await;
-    work(&engine, 2, |_| async { done("1") });
-    let plan = plan(vec![StepSpec::task("a", "a")]);
-    let run = engine.runs().start(start(tenant, &plan, "null")).await.unwrap().run;
-    ends(&engine, tenant, run).await;
-    let old = caught_up(&engine, tenant).await;
+    let (_, old) = logs_one_run(&engine, tenant).await;
     let backup = path.with_extension("backup");
     interlock_store::backup_file(&path, &backup).await.unwrap();
     stop(engine).await;
@@ -344,10 +433,7 @@ async fn a_restore_begins_a_new_log() {
     interlock_store::restore(Some(&backup), &restored.url, Options::new(server())).await.unwrap();
     let store = Store::open(&restored.url, Options::new(server())).await.unwrap();
     let engine = Engine::open(store, logging()).await.unwrap();
-    work(&engine, 2, |_| async { done("1") });
-    let run = engine.runs().start(start(tenant, &plan, "null")).await.unwrap().run;
-    ends(&engine, tenant, run).await;
-    let new = caught_up(&engine, tenant).await;
+    let (_, new) = logs_one_run(&engine, tenant).await;
     assert_eq!(new.number, old.number + 1);
     let whole = copy(&engine, tenant, None).await;
     verify(&whole).unwrap();

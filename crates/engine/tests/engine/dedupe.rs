@@ -13,8 +13,7 @@ use interlock_core::state::{EffectClass, RunState};
 use interlock_core::work::{
     Assignment, EFFECTS, EffectAnswer, EffectIntent, EffectOutcome, Report, ReportedOutcome, WorkerHello,
 };
-use interlock_engine::commands::start::EncodedPlan;
-use interlock_engine::{Engine, EngineError};
+use interlock_engine::{EncodedPlan, Engine, EngineError};
 use serde_json::json;
 
 use crate::harness::{Database, PATIENCE, done, ends, engine, hello, plan, start, stop, tenant};

@@ -6,6 +6,7 @@ use std::time::Duration;
 use interlock_core::ids::{RunId, SessionId};
 use interlock_core::json::Json;
 use interlock_core::plan::retry::{Backoff, ErrorClass, RetryPolicy, StepError};
+use interlock_core::plan::rules::Requires;
 use interlock_core::plan::{Accept, StepSpec, WaitFor, Work};
 use interlock_core::run::change::Context;
 use interlock_core::state::{EffectClass, RunState};
@@ -43,6 +44,29 @@ on_both! {
         for run in runs {
             assert_eq!(ends(&engine, tenant, run).await, RunState::Succeeded);
         }
+        stop(engine).await;
+    }
+
+    async fn a_task_that_requires_something_is_for_workers_that_have_it(database: &Database) {
+        let engine = engine(database).await;
+        let tenant = tenant(&engine, |_| {}).await;
+        let mut asking = StepSpec::task("b", "one");
+        asking.rules.requires = Some(Requires { capabilities: vec!["gpu".into()], ..Requires::default() });
+        let plan = plan(vec![StepSpec::task("a", "one"), asking]);
+        let with = |capabilities: &[&str]| {
+            let names = |names: &[&str]| Some(names.iter().map(|name| (*name).to_owned()).collect());
+            WorkerHello { tasks: names(&["one"]), capabilities: names(capabilities), ..hello(4) }
+        };
+        let plain = engine.workers().register(with(&["effects"])).await.unwrap().session;
+        let run = engine.runs().start(start(tenant, &plan, "null")).await.unwrap().run;
+        let first = next(&engine, plain).await;
+        assert_eq!(report(&engine, plain, &first, done("1")).await, None, "the next step is not claimed for it");
+        assert!(engine.workers().poll(plain, 1, Duration::from_millis(50)).await.unwrap().is_empty());
+        let able = engine.workers().register(with(&["effects", "gpu"])).await.unwrap().session;
+        let second = next(&engine, able).await;
+        assert_eq!((second.step.as_str(), second.at.attempt), ("b", 1), "no step is bounced");
+        assert_eq!(report(&engine, able, &second, done("1")).await, None);
+        assert_eq!(ends(&engine, tenant, run).await, RunState::Succeeded);
         stop(engine).await;
     }
 

@@ -1,6 +1,6 @@
 //! Names that resolve differently the second time, addresses in other notations, and the server's own listener.
 
-use interlock_outbound::{Call, OutboundError, Why};
+use interlock_outbound::{Call, Outbound, OutboundError, OutboundOptions, Why};
 
 use crate::server::{Server, client, ok};
 
@@ -79,6 +79,30 @@ async fn our_own_listener_is_closed_even_in_an_open_range() {
     let answer = outbound.send(Call::get(format!("http://us.example.org:{}/", other.at.port()))).await.unwrap();
     assert_eq!(answer.body, b"other");
     assert_eq!(own.requests().len(), 0);
+}
+
+#[tokio::test]
+async fn a_range_that_is_open_to_one_tenant_is_closed_to_the_others() {
+    let inside = Server::answering("127.0.0.1", 0, ok("inside")).await;
+    let own = Server::answering("127.0.0.1", 0, ok("own")).await;
+    let options = OutboundOptions {
+        open_for: [("acme".to_owned(), vec!["127.0.0.0/8".parse().unwrap()])].into(),
+        closed: vec!["127.0.0.3".parse().unwrap()],
+        ..OutboundOptions::default()
+    };
+    let outbound = Outbound::new(options).unwrap();
+    let url = format!("http://{}/", inside.at);
+    assert_eq!(outbound.of_tenant("acme").send(Call::get(&url)).await.unwrap().body, b"inside");
+    for other in [&outbound, outbound.of_tenant("globex")] {
+        assert_eq!(why(&other.send(Call::get(&url)).await.unwrap_err()), Why::Private);
+    }
+    // What is closed to all, and what this server listens on, is closed to that tenant too.
+    outbound.add_listener(own.at);
+    let refused = async |url: String| why(&outbound.of_tenant("acme").send(Call::get(url)).await.unwrap_err());
+    assert_eq!(refused("http://127.0.0.3/".to_owned()).await, Why::ClosedByOperator);
+    assert_eq!(refused(format!("http://{}/", own.at)).await, Why::OwnListener);
+    assert_eq!(refused("http://169.254.169.254/".to_owned()).await, Why::Metadata);
+    assert_eq!((inside.requests().len(), own.requests().len()), (1, 0));
 }
 
 #[tokio::test]

@@ -1,19 +1,22 @@
-//! What a module must not do, found when a bundle is loaded: call what is not pure, or ask for fields that do not exist.
+//! What a module must not do, found when a bundle is loaded: call what is not pure, ask for fields that do not exist, or define
+//! what the data has already.
 
 mod calls;
+mod data;
 mod inputs;
 
 pub(crate) use calls::import_problems;
 
 use regorus::unstable::{Expr, Module, Rule, Span};
+use serde_json::Value;
 
 use crate::dependence::PROBE_PREFIX;
 use crate::functions::is_allowed;
 use crate::limits;
 use crate::problem::Problem;
-use crate::syntax::{Node, definitions, each_in_expr, each_in_query};
+use crate::syntax::{Node, definitions, each_in_expr, each_in_query, package};
 
-pub(crate) fn problems(modules: &[&Module]) -> Vec<Problem> {
+pub(crate) fn problems(modules: &[&Module], data: &Value) -> Vec<Problem> {
     let rules: usize = modules.iter().map(|module| module.policy.len()).sum();
     if rules > limits::RULES_MAX {
         return vec![Problem::of_file("bundle", format!("has {rules} rules, the limit is {}", limits::RULES_MAX))];
@@ -21,10 +24,20 @@ pub(crate) fn problems(modules: &[&Module]) -> Vec<Problem> {
     let mut found = Vec::new();
     for module in modules {
         found.extend(calls::problems(module, modules));
+        found.extend(data::problems(module, data));
         found.extend(inputs::problems(module));
         found.extend(reserved_names(module));
     }
     found
+}
+
+/// The definition of a rule, by its full name without `data`.
+pub(crate) fn defined_at(rule: &str, modules: &[&Module], what: &str) -> Option<Problem> {
+    let is_it = |module: &Module, name: &str| format!("{}.{name}", package(module)) == rule;
+    let found = modules.iter().find_map(|module| {
+        definitions(module).find(|(_, head, _)| is_it(module, head.name)).map(|(definition, ..)| definition)
+    });
+    found.map(|definition| at(definition.span(), what.to_owned()))
 }
 
 fn at(span: &Span, what: String) -> Problem {

@@ -7,10 +7,14 @@
 //! a key that set the account up before a run began would seem to have changed it after.
 //!
 //! They stand in the one column `access_changed_by`: a single name as it is, as rows always had it, several as
-//! `name:time` with blanks between. Neither names of people nor ids of keys have colons or blanks.
+//! `name:time` with blanks between. Neither names of people nor ids of keys have colons or blanks. The address of an
+//! identity provider has colons, and so always its time.
 
+use interlock_core::run::approval::is_person;
 use interlock_core::time::{Millis, Timestamp};
 use interlock_store::UserRow;
+
+use super::Caller;
 
 /// How long a change of access keeps an account from deciding.
 pub const FRESH: Millis = Millis::from_hours(24);
@@ -26,7 +30,7 @@ const KEPT_MAX: usize = HANDS_MAX + 1;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AccessChange {
     pub at: Timestamp,
-    /// A person, or a key that has no owner.
+    /// A person, a key that has no owner, or the identity provider.
     pub by: String,
 }
 
@@ -44,12 +48,31 @@ pub fn record(user: &mut UserRow, by: String, now: Timestamp) {
     changes.drain(..changes.len().saturating_sub(KEPT_MAX));
     user.access_changed_at = Some(now);
     user.access_changed_by = Some(match changes.as_slice() {
-        [one] => one.by.clone(),
+        [one] if !one.by.contains(':') => one.by.clone(),
         several => {
             let written: Vec<_> = several.iter().map(|AccessChange { at, by }| format!("{by}:{}", at.0)).collect();
             written.join(" ")
         }
     });
+}
+
+/// Adds a change that a caller makes. A person who has made a key for another has had it in hand, and so in the change.
+pub fn record_by(user: &mut UserRow, caller: &Caller, now: Timestamp) {
+    let makers = caller.makers().into_iter().filter(|maker| is_person(maker));
+    for by in makers.chain([caller.name()]) {
+        record(user, by, now);
+    }
+}
+
+/// A link by which the person gets in is used. Its maker could have used it themselves: the people who had a hand in the
+/// account when it was made have it now. When a key made it stays as it was: what it set up before a run began is not
+/// taken for a change after it.
+pub fn record_entry(user: &mut UserRow, now: Timestamp) {
+    for change in kept(user, now).into_iter().filter(|change| is_person(&change.by)) {
+        record(user, change.by, now);
+    }
+    let own = user.name.clone();
+    record(user, own, now);
 }
 
 /// Those of the last day, oldest first.
@@ -126,6 +149,27 @@ mod tests {
         assert_eq!(seen(&user, 2), [("ada@example.org".to_owned(), 1)]);
         record(&mut user, "bob".to_owned(), Timestamp(2 * HOUR));
         assert_eq!(seen(&user, 3), [("ada@example.org".to_owned(), 1), ("bob".to_owned(), 2)]);
+    }
+
+    #[test]
+    fn the_address_of_a_provider_is_no_time() {
+        let mut user = pat();
+        record(&mut user, "https://idp.example:8443".to_owned(), Timestamp(HOUR));
+        assert_eq!(seen(&user, 2), [("https://idp.example:8443".to_owned(), 1)]);
+        record(&mut user, "bob".to_owned(), Timestamp(2 * HOUR));
+        assert_eq!(seen(&user, 3), [("https://idp.example:8443".to_owned(), 1), ("bob".to_owned(), 2)]);
+    }
+
+    /// Otherwise the maker of a link would wait with it until their own change is forgotten.
+    #[test]
+    fn who_uses_a_link_may_be_its_maker() {
+        let (mut user, key) = (pat(), interlock_core::ids::KeyId::from_bytes([7; 16]).to_string());
+        record(&mut user, key.clone(), Timestamp(HOUR));
+        record(&mut user, "ada".to_owned(), Timestamp(2 * HOUR));
+        record_entry(&mut user, Timestamp(20 * HOUR));
+        let all = [(key, 1), ("ada".to_owned(), 20), ("pat".to_owned(), 20)];
+        assert_eq!(seen(&user, 21), all);
+        assert_eq!(seen(&user, 40), all[1..], "a day from the use, not from the making");
     }
 
     /// Otherwise seventeen harmless changes would push a harmful one out.

@@ -204,6 +204,18 @@ impl Caller {
         }
     }
 
+    /// Refuses a key that another person has made than the one who answers for it. Both have had it in hand, and where one
+    /// name is kept of who gave others a right to decide, it must not be the wrong one.
+    pub fn check_one_hand(&self) -> Result<(), ApiError> {
+        let is_person = |maker: &String| maker.parse::<KeyId>().is_err();
+        let Some(maker) = self.makers().into_iter().find(is_person) else { return Ok(()) };
+        let detail = format!(
+            "this key was made by {maker} and is not a key of their own, so who asks with it is not known: sign in and ask as \
+             yourself, or with a key of your own"
+        );
+        Err(ApiError::new(StatusCode::FORBIDDEN, "PERSON_REQUIRED", detail))
+    }
+
     /// What the history tells of the way by which a vote came.
     pub fn vote_metadata(&self) -> Option<Json> {
         matches!(self.via, Via::Slack { .. }).then(|| Json::trusted("{\"via\":\"slack\"}".to_owned()))

@@ -2,6 +2,7 @@
 
 use interlock_core::ids::TenantId;
 use interlock_core::tenant::identity::Permission;
+use interlock_core::time::Timestamp;
 use interlock_store::UserRow;
 
 use super::{Caller, Identity, Via};
@@ -22,6 +23,7 @@ pub struct LentRight {
     pub of: UserRow,
     /// Who made the delegation: the lender, or an admin for them.
     pub made_by: String,
+    pub made_at: Timestamp,
 }
 
 impl Identity {
@@ -34,8 +36,8 @@ impl Identity {
         for row in taken {
             let delegator = store.user_named(&row.delegator).await?;
             let has_right = |user: &UserRow| user.disabled_at.is_none() && user.roles.grant(Permission::Vote);
-            let made_by = row.created_by;
-            lent.by.extend(delegator.filter(has_right).map(|of| LentRight { of, made_by }));
+            let (made_by, made_at) = (row.created_by, row.created_at);
+            lent.by.extend(delegator.filter(has_right).map(|of| LentRight { of, made_by, made_at }));
             lent.one_with.push(row.delegator);
         }
         Ok(lent)

@@ -5,6 +5,9 @@
 //!
 //! Where two must agree, an account whose access was changed within the last day is not one of them. In the first
 //! day of a tenant there are no others, so what was set up then counts.
+//!
+//! A delegation that an admin has made in the name of another person gives the delegate a right, as a change of their
+//! account would, and is looked at in the same way.
 
 use std::collections::BTreeSet;
 
@@ -47,37 +50,68 @@ impl Matter {
                  another person decides, or this account does a day later"
             )));
         }
-        self.check_hands(state, name, changes).await
+        let account = Touched {
+            by_whom: name,
+            what: format!("the account `{name}` within the last day"),
+            advice: "another person decides, or this account does a day later",
+        };
+        self.check_hands(state, &account, changes).await
     }
 
-    /// Follows who has had a hand in the account.
-    async fn check_hands(&self, state: &AppState, name: &str, changes: Vec<AccessChange>) -> Result<(), ApiError> {
+    /// Refuses a vote in the right of `lender` where another person has lent it to the voter, and that was a moment ago or
+    /// the doing of a person who may not decide.
+    pub async fn check_lent(
+        &self,
+        state: &AppState,
+        person: &str,
+        lender: &str,
+        made: AccessChange,
+    ) -> Result<(), ApiError> {
+        let fresh = state.now().since(made.at) < FRESH;
+        if self.one_of_two && fresh && made.at >= settled_from(state, self.tenant).await? {
+            return Err(refused(format!(
+                "two people must agree here, and {lender} has not lent out this right to decide: another admin has, within \
+                 the last day; {lender} or another person decides, or you do a day later"
+            )));
+        }
+        let lending = Touched {
+            by_whom: person,
+            what: format!("lending out the right of {lender}"),
+            advice: "another person decides",
+        };
+        self.check_hands(state, &lending, vec![made]).await
+    }
+
+    /// Follows who has had a hand in something.
+    async fn check_hands(
+        &self,
+        state: &AppState,
+        touched: &Touched<'_>,
+        changes: Vec<AccessChange>,
+    ) -> Result<(), ApiError> {
         let store = state.for_tenant(self.tenant);
-        let mut followed: BTreeSet<String> = BTreeSet::from([name.to_owned()]);
+        let Touched { by_whom, what, advice } = touched;
+        let mut followed: BTreeSet<String> = BTreeSet::from([(*by_whom).to_owned()]);
         let mut open = changes;
         while let Some(AccessChange { at, by }) = open.pop() {
             if !followed.insert(by.clone()) {
                 continue;
             }
             if followed.len() > HANDS_MAX {
-                return Err(refused(format!(
-                    "the account `{name}` went through more than {HANDS_MAX} hands within the last day; another person \
-                     decides, or this account does a day later"
-                )));
+                let detail = format!("more than {HANDS_MAX} others have had a hand in {what}; {advice}");
+                return Err(refused(detail));
             }
             if self.excluded.contains(&by) {
-                return Err(refused(format!(
-                    "{by} may not decide here, and has had a hand in the account `{name}` within the last day; another \
-                     person decides, or this account does a day later"
-                )));
+                let detail = format!("{by} may not decide here, and has had a hand in {what}; {advice}");
+                return Err(refused(detail));
             }
             if let Ok(key) = by.parse::<KeyId>() {
                 let row = store.key(key).await?;
                 if at > self.since {
                     let key = row.map_or_else(|| format!("key {by}"), |row| key_in_words(&row.name, None));
                     return Err(refused(format!(
-                        "the account `{name}` was made or changed by way of the {key} after this came up, and the key \
-                         has no owner who answers for it; another person decides, or this account does a day later"
+                        "the {key} has had a hand in {what}, after this came up, and has no owner who answers for it; \
+                         {advice}"
                     )));
                 }
                 let maker = row.and_then(|key| key.created_by);
@@ -90,12 +124,22 @@ impl Matter {
     }
 }
 
+/// What others may have had a hand in, and so in a vote.
+struct Touched<'a> {
+    /// Whose vote it is: their own hand does not count.
+    by_whom: &'a str,
+    what: String,
+    /// What to do instead.
+    advice: &'static str,
+}
+
 /// Refuses a vote that comes by way of Slack where the link or the signing secret is too new to be the second key, or
 /// comes from a person who may not decide: the maker of a link, or of the secret with which Slack signs, could vote as
 /// others.
 pub async fn check_link(state: &AppState, caller: &Caller, run: &Run, vote: LinkedVote) -> Result<(), ApiError> {
     let Via::Slack { proof, .. } = &caller.via else { return Ok(()) };
     let (person, now) = (caller.as_voter()?, state.now());
+    let matter = Matter::of_run(state, run, vote.of_two).await?;
     let ways = [
         ("your Slack account was linked", proof.linked_at, Some(proof.linked_by.as_str())),
         (
@@ -112,8 +156,14 @@ pub async fn check_link(state: &AppState, caller: &Caller, run: &Run, vote: Link
         }
         let Some(by) = by.filter(|by| *by != person && (vote.of_two || fresh)) else { continue };
         let unknown = by.parse::<KeyId>().is_ok() && at > run.header.created_at;
-        if unknown || is_excluded(state, run, by).await? {
+        let behind = makers(state, run.tenant, by).await?;
+        if unknown || behind.iter().any(|name| matter.excluded.contains(name)) {
             return Err(refused(format!("{by} may not decide here, and by {by} {what}: decide in the console")));
+        }
+        if fresh {
+            let what = "the way by which this comes from Slack".to_owned();
+            let way = Touched { by_whom: person, what, advice: "decide in the console" };
+            matter.check_hands(state, &way, vec![AccessChange { at, by: by.to_owned() }]).await?;
         }
     }
     Ok(())
@@ -140,6 +190,20 @@ async fn excluded(state: &AppState, run: &Run) -> Result<BTreeSet<String>, ApiEr
     excluded.extend(run.notes.starters.iter().cloned());
     excluded.extend(author);
     Ok(excluded)
+}
+
+/// The name itself, and where it is a key's, who has made the key, and so has seen it.
+async fn makers(state: &AppState, tenant: TenantId, by: &str) -> Result<Vec<String>, ApiError> {
+    let store = state.for_tenant(tenant);
+    let mut found = vec![by.to_owned()];
+    while let Some(Ok(key)) = found.last().map(|name| name.parse::<KeyId>()) {
+        let maker = store.key(key).await?.and_then(|row| row.created_by);
+        match maker {
+            Some(maker) if found.len() <= HANDS_MAX && !found.contains(&maker) => found.push(maker),
+            _ => break,
+        }
+    }
+    Ok(found)
 }
 
 /// From when on a change of access counts, no matter which person has made it.

@@ -10,7 +10,8 @@ use interlock_core::time::Millis;
 use interlock_engine::EngineError;
 use interlock_store::{CountLogin, ForgetLoginFailures, NoteLoginFailure};
 
-use super::{Identity, note};
+use super::Identity;
+use super::login::NO_TENANT;
 use crate::api_error::ApiError;
 
 /// Wrong passwords for one account that cost nothing; each further one doubles the wait.
@@ -47,15 +48,16 @@ impl Identity {
         };
         if counts {
             let (store, name, at) = (self.engine().for_tenant(tenant), name.to_owned(), self.engine().now());
-            let noted = if right {
+            let counted = if right {
                 store.write(ForgetLoginFailures { tenant, name }).await
             } else {
-                // The name is whatever was typed: it stands in the details, which can be erased.
-                let details = serde_json::json!({ "name": name });
-                let what = note::done("login.failed", None, tenant, &details);
-                note::write_noted(self.engine(), tenant, NoteLoginFailure { tenant, name, at }, what).await
+                if tenant != NO_TENANT {
+                    // The name is whatever was typed: it stands in the details, which can be erased.
+                    self.note_refused(tenant, &serde_json::json!({ "name": name })).await?;
+                }
+                store.write(NoteLoginFailure { tenant, name, at }).await
             };
-            noted.map_err(EngineError::from)?;
+            counted.map_err(EngineError::from)?;
         }
         Ok(right)
     }

@@ -4,7 +4,7 @@
 use interlock_core::ids::TenantId;
 use interlock_engine::audit::{Actor, AuditEvent};
 use interlock_engine::{Engine, EngineError};
-use interlock_store::{AttachedWrites, Done, FinishIdempotency, SubmitError, TenantWrite};
+use interlock_store::{AddAuditNote, AttachedWrites, Done, FinishIdempotency, SubmitError, TenantWrite};
 
 use super::{Caller, Identity};
 use crate::api_error::ApiError;
@@ -53,6 +53,15 @@ where
 }
 
 impl Identity {
+    /// Notes that somebody was not let in. It changes nothing that the note could be committed with.
+    pub async fn note_refused(&self, tenant: TenantId, details: &serde_json::Value) -> Result<(), ApiError> {
+        let what = done("login.failed", None, tenant, details);
+        if let Some(note) = self.engine().note_of(tenant, what) {
+            self.engine().for_tenant(tenant).write(AddAuditNote(note)).await.map_err(EngineError::from)?;
+        }
+        Ok(())
+    }
+
     /// Like [`Identity::write`], with a note for the audit log.
     pub async fn write_noted<W: TenantWrite>(
         &self,

@@ -94,8 +94,10 @@ impl Identity {
         if self.write_noted(invite.tenant, used, what).await? == Changed::Gone {
             return Err(ApiError::invite_over());
         }
-        if let Some(mut user) = invited {
+        // As the account is now: to hash a password takes a while.
+        if let Some(mut user) = self.invited(&invite).await? {
             user.password = Some(kept);
+            access::record_entry(&mut user, now);
             let what = note::done("user.password_set", Some(user.name.clone()), user.id, &json!({ "by": "invite" }));
             self.write_noted(user.tenant, ChangeUser(user.clone()), what).await?;
             self.end_sessions(&user, &Actor::user(&user.name)).await?;
@@ -181,7 +183,7 @@ impl Identity {
 /// Notes who changed what an account may do, or how its person gets in. What people change of their own does not count.
 pub fn note_access(user: &mut UserRow, by: &Caller, now: Timestamp) {
     if by.person.as_deref() != Some(user.name.as_str()) {
-        access::record(user, by.name(), now);
+        access::record_by(user, by, now);
     }
 }
 

@@ -3,8 +3,8 @@
 
 use axum::extract::State;
 use axum::http::header::{
-    ACCEPT_ENCODING, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_SECURITY_POLICY, CONTENT_TYPE, LOCATION, REFERRER_POLICY,
-    VARY, X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS,
+    CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, LOCATION, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS,
+    X_FRAME_OPTIONS,
 };
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
@@ -12,18 +12,19 @@ use axum::response::{IntoResponse, Response};
 use super::layout::page;
 use super::path;
 use crate::api_error::ApiError;
+use crate::embedded::Embedded;
 use crate::identity::oidc::encoded;
 use crate::origin;
 use crate::state::AppState;
 
-/// A file as `make console` has written it, and the same compressed.
+/// A file that `make console` has written.
 struct ConsoleFile {
     path: &'static str,
-    plain: &'static [u8],
-    gzip: Option<&'static [u8]>,
+    content: Embedded,
 }
 
-static FILES: &[ConsoleFile] = include!(concat!(env!("OUT_DIR"), "/console_files.rs"));
+// All of them: `FILES`.
+include!(concat!(env!("OUT_DIR"), "/console_files.rs"));
 
 /// First words of the addresses that are the console's. Any other address that no route has does not exist.
 const ROOMS: &[&str] =
@@ -84,8 +85,8 @@ fn sign_in(uri: &Uri) -> String {
     format!("{}?next={}", path::LOGIN, encoded(wanted))
 }
 
-fn index(file: &ConsoleFile, headers: &HeaderMap) -> Response {
-    let mut response = body_of(file, headers);
+fn index(file: &'static ConsoleFile, headers: &HeaderMap) -> Response {
+    let mut response = file.content.answer(headers);
     for (name, value) in PAGE_HEADERS {
         response.headers_mut().insert(name, HeaderValue::from_static(value));
     }
@@ -93,8 +94,8 @@ fn index(file: &ConsoleFile, headers: &HeaderMap) -> Response {
 }
 
 /// Its name has its hash in it, so it never changes.
-fn asset(file: &ConsoleFile, headers: &HeaderMap) -> Response {
-    let mut response = body_of(file, headers);
+fn asset(file: &'static ConsoleFile, headers: &HeaderMap) -> Response {
+    let mut response = file.content.answer(headers);
     let own = [
         (CONTENT_TYPE, media_type(file.path)),
         (CACHE_CONTROL, "public, max-age=31536000, immutable"),
@@ -104,15 +105,6 @@ fn asset(file: &ConsoleFile, headers: &HeaderMap) -> Response {
         response.headers_mut().insert(name, HeaderValue::from_static(value));
     }
     response
-}
-
-fn body_of(file: &ConsoleFile, headers: &HeaderMap) -> Response {
-    let accepted = headers.get(ACCEPT_ENCODING).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    let takes_gzip = accepted.split(',').any(|word| matches!(word.split(';').next().map(str::trim), Some("gzip")));
-    match file.gzip.filter(|_| takes_gzip) {
-        Some(bytes) => ([(VARY, "accept-encoding"), (CONTENT_ENCODING, "gzip")], bytes).into_response(),
-        None => ([(VARY, "accept-encoding")], file.plain).into_response(),
-    }
 }
 
 fn media_type(path: &str) -> &'static str {
@@ -142,17 +134,17 @@ mod tests {
     }
 
     #[test]
-    fn a_built_console_is_whole_and_its_assets_are_compressed() {
+    fn a_built_console_is_whole() {
         if FILES.is_empty() {
             return;
         }
         let index = FILES.iter().find(|file| file.path == INDEX).expect("a page");
-        let page = std::str::from_utf8(index.plain).expect("text");
+        let page = std::str::from_utf8(index.content.plain()).expect("text");
         assert!(!page.contains("<style") && !page.contains("<script>"), "the policy refuses what stands inline");
         let assets: Vec<_> = FILES.iter().filter(|file| file.path.starts_with(ASSETS)).collect();
         assert!(assets.iter().any(|file| page.contains(file.path)), "the page names its scripts");
         for file in assets {
-            assert!(file.gzip.is_some(), "{}", file.path);
+            assert!(!file.content.plain().is_empty(), "{}", file.path);
             assert_ne!(media_type(file.path), "application/octet-stream", "{}", file.path);
         }
     }

@@ -5,6 +5,7 @@ use axum::http::header::{COOKIE, LOCATION, SET_COOKIE};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{AppendHeaders, IntoResponse, Response};
 use serde::Deserialize;
+use serde_json::json;
 
 use super::layout::refusal;
 use super::{login, path};
@@ -66,8 +67,16 @@ async fn arrive(state: &AppState, headers: &HeaderMap, back: ProviderCallback) -
     }
     let cookies = headers.get(COOKIE).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let arrival = provider.arrive(state.identity(), flow::carried(cookies), &back.state, back.code)?;
-    let claims = provider.claims(&arrival, state.now()).await?;
-    let user = provider.account(state.identity(), &claims).await?;
+    let claims = match provider.claims(&arrival, state.now()).await {
+        Ok(claims) => claims,
+        // Anybody can bring a code that the provider does not know, as often as they like: it says of nobody who was refused.
+        Err(error @ OidcError::CodeOver(_)) => return Err(error.into()),
+        Err(error) => return Err(noted(state, provider, None, error.into()).await),
+    };
+    let user = match provider.account(state.identity(), &claims).await {
+        Ok(user) => user,
+        Err(error) => return Err(noted(state, provider, Some(provider.name(&claims)), error).await),
+    };
     let proven_at = proven_at(&claims, state.now());
     let opened = state.identity().open_session_proven(user, proven_at).await?;
     let next = login::local(&arrival.next).to_owned();
@@ -75,6 +84,16 @@ async fn arrive(state: &AppState, headers: &HeaderMap, back: ProviderCallback) -
     let session = opened.cookie.to_str().unwrap_or_default().to_owned();
     let headers = AppendHeaders([(LOCATION, next), (SET_COOKIE, session), (SET_COOKIE, forget)]);
     Ok((StatusCode::SEE_OTHER, headers).into_response())
+}
+
+/// Notes that somebody who was sent back by the provider was not let in. Where it could not be asked, nobody was refused.
+async fn noted(state: &AppState, provider: &Provider, name: Option<String>, error: ApiError) -> ApiError {
+    if error.status() != StatusCode::FORBIDDEN {
+        return error;
+    }
+    let options = provider.options();
+    let details = json!({ "name": name, "by": options.issuer, "why": error.detail() });
+    state.identity().note_refused(options.tenant, &details).await.err().unwrap_or(error)
 }
 
 fn provider(state: &AppState) -> Result<&Provider, ApiError> {

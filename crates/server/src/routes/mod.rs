@@ -31,13 +31,12 @@ pub mod workers;
 pub mod workflows;
 
 use utoipa::openapi::OpenApi;
-use utoipa_axum::router::OpenApiRouter;
 
-use crate::state::AppState;
+use crate::listing::{Described, Listing};
 
 /// The routes that need a caller.
-pub(crate) fn guarded() -> OpenApiRouter<AppState> {
-    OpenApiRouter::default()
+pub(crate) fn guarded<L: Listing>() -> L {
+    L::default()
         .merge(agent::routes())
         .merge(approvals::routes())
         .merge(audit::routes())
@@ -69,11 +68,15 @@ pub(crate) fn guarded() -> OpenApiRouter<AppState> {
 }
 
 /// The routes that need no credential.
-pub(crate) fn open() -> OpenApiRouter<AppState> {
-    health::routes().merge(workflows::open()).merge(webhooks::open_routes()).merge(slack::open_routes())
+pub(crate) fn open<L: Listing>() -> L {
+    L::default()
+        .merge(health::routes())
+        .merge(workflows::open())
+        .merge(webhooks::open_routes())
+        .merge(slack::open_routes())
 }
 
 /// What the guarded and the open routes say of themselves.
 pub(crate) fn described() -> (OpenApi, OpenApi) {
-    (guarded().merge(live::sockets()).into_openapi(), open().into_openapi())
+    (guarded::<Described>().merge(live::sockets()).into_openapi(), open::<Described>().into_openapi())
 }

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use axum::body::Body;
+use axum::http::{Request, header};
 use serde_json::json;
 
 use crate::approvals::{Person, gate};
@@ -49,6 +51,76 @@ async fn a_later_change_does_not_wash_away_the_starters() {
     let ada = Person::signed_in(&api, "ada").await;
     let later = ada.post("/runs", json!({ "plan": gate(1, json!([])) })).await.text("run_id");
     assert_eq!(vote_of(&api, "pat", &later).await, (200, String::new()));
+    api.end().await;
+}
+
+/// A request reads the account before its body has come: what others change meanwhile stays. Otherwise whoever sends slowly
+/// would undo that an account was disabled, and hide who had a hand in it.
+#[tokio::test(start_paused = true)]
+async fn a_body_that_comes_late_undoes_nothing() {
+    let api = Api::new().await;
+    let ada = Person::new(&api, "ada", json!(["admin"]), json!([])).await;
+    Person::new(&api, "pat", json!(["approver"]), json!([])).await;
+    let pat = id_of(&api, "pat").await;
+    let (send, body) = tokio::sync::oneshot::channel::<&str>();
+    let request = Request::patch(format!("/api/v1/users/{pat}"))
+        .header(header::HOST, "localhost")
+        .header(header::CONTENT_TYPE, "application/json")
+        .header(header::AUTHORIZATION, format!("Bearer {}", api.key))
+        .body(Body::from_stream(futures::stream::once(body)))
+        .unwrap();
+    let meanwhile = async {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        ada.send("PATCH", &format!("/users/{pat}"), json!({ "disabled": true })).await.ok();
+        send.send(r#"{"email":"pat@example.org"}"#).unwrap();
+    };
+    let (late, ()) = tokio::join!(api.raw(request), meanwhile);
+    assert_eq!(late.status(), 200);
+    let now = api.get(&format!("/users/{pat}")).await.ok();
+    assert!(now["email"] == "pat@example.org" && !now["disabled_at"].is_null(), "{now}");
+    api.end().await;
+}
+
+/// The maker of a link does not keep it until their change is forgotten, and get in then.
+#[tokio::test(start_paused = true)]
+async fn a_link_counts_from_its_use_and_not_from_its_making() {
+    let api = Api::new().await;
+    let ada = Person::new(&api, "ada", json!(["admin", "operator"]), json!([])).await;
+    Person::new(&api, "pat", json!(["approver"]), json!([])).await;
+    let invite = ada.post(&format!("/users/{}/invite", id_of(&api, "pat").await), json!({})).await.text("link");
+    tokio::time::advance(Duration::from_mins(50)).await;
+    let token = invite.split("token=").nth(1).unwrap();
+    api.identity().accept_invite(token, None, "correct horse battery".to_owned()).await.unwrap();
+    tokio::time::advance(Duration::from_mins(23 * 60 + 20)).await;
+    let ada = Person::signed_in(&api, "ada").await;
+    let run = ada.post("/runs", json!({ "plan": gate(1, json!([])) })).await.text("run_id");
+    let (status, detail) = vote_of(&api, "pat", &run).await;
+    assert_eq!(status, 409, "a day and ten minutes from the making");
+    assert!(detail.contains("ada may not decide here"), "{detail}");
+    tokio::time::advance(Duration::from_hours(1)).await;
+    assert_eq!(vote_of(&api, "pat", &run).await, (200, String::new()));
+    api.end().await;
+}
+
+/// Whose name stands on a key does not hide who has made it.
+#[tokio::test(start_paused = true)]
+async fn a_change_by_a_key_is_also_that_of_the_person_who_made_it() {
+    let api = Api::new().await;
+    let ada = Person::new(&api, "ada", json!(["admin", "operator"]), json!([])).await;
+    Person::new(&api, "bob", json!(["admin"]), json!([])).await;
+    Person::new(&api, "pat", json!(["viewer"]), json!([])).await;
+    let bobs = json!({ "name": "bob's", "roles": ["admin"], "owner": "bob" });
+    let bobs = api.with_key(&ada.post("/keys", bobs).await.text("text"));
+    let pat = format!("/api/v1/users/{}", id_of(&api, "pat").await);
+    bobs.send("PATCH", &pat, json!({ "roles": ["approver"] })).await.ok();
+    let eve = json!({ "name": "eve", "roles": ["approver"], "password": "correct horse battery" });
+    bobs.post("/users", eve).await.ok();
+    let run = ada.post("/runs", json!({ "plan": gate(1, json!([])) })).await.text("run_id");
+    for puppet in ["pat", "eve"] {
+        let (status, detail) = vote_of(&api, puppet, &run).await;
+        assert_eq!(status, 409, "{puppet}");
+        assert!(detail.contains("ada may not decide here"), "{puppet}: {detail}");
+    }
     api.end().await;
 }
 

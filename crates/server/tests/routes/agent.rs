@@ -50,6 +50,9 @@ async fn a_worker_that_cannot_be_is_refused() {
         json!({ "worker": "w", "queues": ["default"], "slots": 1, "tasks": vec!["t"; 1_001] }),
         json!({ "worker": "w", "queues": ["default"], "slots": 1, "tasks": [""] }),
         json!({ "worker": "w", "queues": ["default"], "slots": 1, "capabilities": vec!["c"; 65] }),
+        json!({ "worker": "w", "queues": ["default"], "slots": 1, "capabilities": ["effects", "label:rack=a"] }),
+        json!({ "worker": "w", "queues": ["default"], "slots": 1, "capabilities": ["max_latency_ms:5"] }),
+        json!({ "worker": "w", "queues": ["default"], "slots": 1, "capabilities": ["segment:vpc-a"] }),
     ] {
         let refused = api.post("/agent/register", hello.clone()).await;
         assert_eq!(refused.problem(), (422, "INPUT_INVALID"), "{hello}");

@@ -262,9 +262,12 @@ async fn a_tenant_has_so_many_channels() {
 async fn a_tenant_that_has_switched_them_off_has_none() {
     let served = ChannelServer::new().await;
     let (_, key) = served.key(Role::Worker).await;
+    let mut open = served.open(&key).await.unwrap();
     let mut row = served.server.engine.store().tenant(served.tenant).await.unwrap().unwrap();
     row.settings.worker_channel = false;
     served.server.engine.tenants().put(row).await.unwrap();
+    let code = closed_with(&mut open).await;
+    assert_eq!(code, close::RESTART, "one that is open ends, and its worker goes on with requests");
     let Err(Error::Http(refused)) = served.open(&key).await else { panic!("it was let in") };
     assert_eq!(refused.status(), 403);
     served.server.end().await;

@@ -88,7 +88,7 @@ async fn a_rejection_needs_a_comment_however_it_comes() {
     for way in 0..4 {
         let run = api.post("/runs", json!({ "plan": gate(1, json!([])) })).await.text("run_id");
         let ways = Ways::of(&api, &run).await;
-        for comment in [None, Some(""), Some("  \n")] {
+        for comment in [None, Some(""), Some("  \n"), Some("\u{200b}")] {
             let (path, body, field) = ways.all(false, comment)[way].clone();
             let silent = ada.post(&path, body).await;
             assert_eq!(silent.problem(), (422, "INPUT_INVALID"), "{path} {comment:?}");

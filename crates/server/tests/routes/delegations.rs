@@ -1,5 +1,7 @@
 //! A right to decide, lent for a time: whose vote it is, and whom it counts as.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
 
 use crate::approvals::{Person, gate, yes};
@@ -60,6 +62,73 @@ async fn what_the_starter_lends_for_others_does_not_count_on_their_run() {
     // On what others have started it does.
     let other = gated(&api, 1, json!(["sre"])).await;
     vic.post(&format!("/runs/{other}/approve"), yes(&api, &other).await).await.ok();
+    api.end().await;
+}
+
+/// Nor by a key that she has made in the name of another, or an account that she has made an admin.
+#[tokio::test]
+async fn nor_what_the_starter_lends_by_the_hand_of_another() {
+    let api = Api::new().await;
+    let (_ann, vic) = people(&api).await;
+    let ada = Person::new(&api, "ada", json!(["admin", "operator"]), json!([])).await;
+    Person::new(&api, "bob", json!(["admin"]), json!([])).await;
+    let mut lent = lend(&api, "vic", 14);
+    lent["delegator"] = json!("ann");
+    let bobs = json!({ "name": "bob's", "roles": ["admin"], "owner": "bob" });
+    let bobs = api.with_key(&ada.post("/keys", bobs).await.text("text"));
+    let refused = bobs.post("/delegations", lent.clone()).await;
+    assert_eq!(refused.problem(), (403, "PERSON_REQUIRED"));
+    assert!(refused.text("detail").contains("made by ada"), "{}", refused.body);
+    // Nor does it connect to Slack: whoever gives the secret with which Slack signs could press for others.
+    let slack = json!({ "team": "T1", "channel": "C1", "bot_token": "xoxb-1", "signing_secret": "not a real one" });
+    assert_eq!(bobs.send("PUT", "/api/v1/slack", slack).await.problem(), (403, "PERSON_REQUIRED"));
+
+    let run = ada.post("/runs", json!({ "plan": gate(1, json!(["sre"])) })).await.text("run_id");
+    Person::new(&api, "pat", json!(["viewer"]), json!([])).await;
+    let users = api.get("/users").await.ok()["users"].as_array().unwrap().clone();
+    let pat = users.iter().find(|user| user["name"] == "pat").unwrap()["user"].as_str().unwrap().to_owned();
+    ada.send("PATCH", &format!("/users/{pat}"), json!({ "roles": ["admin"] })).await.ok();
+    Person::signed_in(&api, "pat").await.post("/delegations", lent).await.ok();
+    let voted = vic.post(&format!("/runs/{run}/approve"), yes(&api, &run).await).await;
+    assert_eq!(voted.problem(), (409, "APPROVAL_VOTE_REFUSED"));
+    assert!(voted.text("detail").contains("ada may not decide here"), "{}", voted.body);
+    api.end().await;
+}
+
+/// What gives an account a right to decide is not a day old: it is not the second key.
+#[tokio::test(start_paused = true)]
+async fn a_right_that_an_admin_has_just_lent_out_is_not_one_of_two() {
+    let api = Api::new().await;
+    let (_ann, _vic) = people(&api).await;
+    Person::new(&api, "bob", json!(["admin"]), json!([])).await;
+    tokio::time::advance(Duration::from_hours(49)).await;
+    let run = gated(&api, 2, json!(["sre"])).await;
+    let mut lent = lend(&api, "vic", 14);
+    lent["delegator"] = json!("ann");
+    Person::signed_in(&api, "bob").await.post("/delegations", lent).await.ok();
+    let vote = async || {
+        let vic = Person::signed_in(&api, "vic").await;
+        vic.post(&format!("/runs/{run}/approve"), yes(&api, &run).await).await
+    };
+    let early = vote().await;
+    assert_eq!(early.problem(), (409, "APPROVAL_VOTE_REFUSED"));
+    assert!(early.text("detail").contains("ann has not lent out this right"), "{}", early.body);
+    // On what one person decides it counts at once.
+    let one = gated(&api, 1, json!(["sre"])).await;
+    let vic = Person::signed_in(&api, "vic").await;
+    vic.post(&format!("/runs/{one}/approve"), yes(&api, &one).await).await.ok();
+
+    // A day later it is one of two, but not beside the admin who has lent it out: that would be one who holds both keys.
+    tokio::time::advance(Duration::from_hours(25)).await;
+    let (run, other) = (gated(&api, 2, json!([])).await, gated(&api, 2, json!([])).await);
+    let bob = Person::signed_in(&api, "bob").await;
+    bob.post(&format!("/runs/{run}/approve"), yes(&api, &run).await).await.ok();
+    let vic = Person::signed_in(&api, "vic").await;
+    let second = vic.post(&format!("/runs/{run}/approve"), yes(&api, &run).await).await;
+    assert_eq!(second.problem(), (403, "PERMISSION_DENIED"));
+    vic.post(&format!("/runs/{other}/approve"), yes(&api, &other).await).await.ok();
+    let second = bob.post(&format!("/runs/{other}/approve"), yes(&api, &other).await).await;
+    assert_eq!(second.problem(), (409, "APPROVAL_VOTE_REFUSED"), "nor the other way round: {}", second.body);
     api.end().await;
 }
 

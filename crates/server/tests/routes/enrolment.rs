@@ -6,6 +6,7 @@ use interlock_core::json::Json;
 use interlock_core::plan::{Plan, StepSpec};
 use interlock_core::state::RunState;
 use interlock_core::tenant::identity::Role;
+use interlock_engine::audit::read::{AuditFilter, AuditQuery};
 use interlock_engine::{EncodedPlan, Engine, StartRun};
 use interlock_pki::{CertificateFacts, WorkerIdentity, WorkerKey};
 use interlock_protocol::agent::{self, Poll, Polled, Registered, WorkerHello};
@@ -66,6 +67,23 @@ impl Enrolling {
 
     fn transport(&self, credential: WorkerCredential) -> HttpTransport {
         HttpTransport::open(&self.options(credential)).unwrap()
+    }
+
+    /// What the audit log tells of something, once it is there: its subject and its details.
+    async fn noted(&self, kind: &str) -> (Option<String>, Value) {
+        let filter = AuditFilter { kind: Some(kind.to_owned()), ..AuditFilter::default() };
+        let query = AuditQuery { number: None, newest_first: true, from: None, limit: 1, filter };
+        let looking = async {
+            loop {
+                let found = self.engine.audit().entries(self.tenant, &query).await.unwrap().entries;
+                if let Some(logged) = found.first() {
+                    let details = logged.opened.as_ref().and_then(|opened| opened.details.clone()).unwrap();
+                    return (logged.entry.body.subject.clone(), serde_json::from_str(&details).unwrap());
+                }
+                tokio::time::sleep(Duration::from_millis(50)).await;
+            }
+        };
+        timeout(PATIENCE, looking).await.unwrap_or_else(|_| panic!("{kind} is never logged"))
     }
 
     async fn admin(&self, method: reqwest::Method, path: &str, body: Value) -> Value {
@@ -168,6 +186,11 @@ async fn a_token_earns_one_worker_a_certificate_that_says_who_it_is() {
     let renewal = RenewCertificate { request: key.signing_request().unwrap() };
     let next: WorkerCertificate = transport.ask(path::RENEW, &renewal).await.unwrap();
     transport.renew(&harness.options(shown(&key, &next))).unwrap();
+    for kind in ["worker_identity.created", "worker_identity.enrolled", "worker_identity.renewed"] {
+        let noted = harness.noted(kind).await;
+        assert_eq!(noted.0, Some(certificate.identity.to_string()), "{kind}");
+        assert_eq!(noted.1["name"], "build-7", "{kind}: {}", noted.1);
+    }
     let stop = CancellationToken::new();
     let tasks = Tasks::new().task("count", |_, input: Value| async move { Ok(input) });
     let working = tokio::spawn(Worker::new(transport, tasks, WorkerOptions::default()).run(stop.clone()));

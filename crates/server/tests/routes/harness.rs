@@ -122,7 +122,7 @@ pub async fn engine_of(database: &str, faults: Arc<dyn Faults>, change: impl FnO
     Engine::open(store, options).await.unwrap()
 }
 
-async fn two_tenants(engine: &Engine) -> [TenantId; 2] {
+pub async fn two_tenants(engine: &Engine) -> [TenantId; 2] {
     tenants_from(engine, 1).await
 }
 

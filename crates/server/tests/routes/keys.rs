@@ -209,6 +209,13 @@ async fn what_a_key_without_an_owner_has_made_is_told_under_its_name() {
         let named = |row: &serde_json::Value| row["created_by"] == "key test";
         assert!(listed[list].as_array().unwrap().iter().any(named), "{listed}");
     }
+    api.post("/workflows", json!({ "source": "name: ship\nsteps: [ { id: a, task: a } ]\n" })).await.ok();
+    assert_eq!(api.get("/workflows").await.ok()["workflows"][0]["applied_by"], "key test");
+    assert_eq!(api.get("/workflows/ship/versions").await.ok()["versions"][0]["applied_by"], "key test");
+    for path in ["/workflows/ship", "/workflows/ship/versions/1"] {
+        assert_eq!(api.get(path).await.ok()["applied_by"], "key test", "{path}");
+    }
+    assert_eq!(api.post("/workflows/ship/disable", json!({})).await.ok()["applied_by"], "key test");
     let revoked = identity["identity"].as_str().unwrap();
     let revoked = api.send("DELETE", &format!("/api/v1/worker-identities/{revoked}"), json!({})).await.ok();
     assert_eq!(revoked["revoked_by"], "key test", "{revoked}");

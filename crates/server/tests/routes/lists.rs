@@ -1,14 +1,20 @@
 //! Finding runs, and who waits for what.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use futures::FutureExt as _;
+use futures::future::BoxFuture;
 use interlock_core::json::Json;
 use interlock_core::tenant::identity::Role;
+use interlock_engine::payloads::Objects;
 use interlock_engine::{EncodedPlan, StartRun};
 use interlock_server::identity::NewKey;
+use interlock_store::Faults;
 use serde_json::{Value, json};
 
-use crate::harness::{Api, plan, task};
+use crate::harness::{Api, engine_under, plan, task};
 
 fn ids(list: &Value) -> Vec<&str> {
     list["runs"].as_array().unwrap().iter().map(|run| run["run_id"].as_str().unwrap()).collect()
@@ -95,6 +101,38 @@ async fn who_waits_for_what() {
     assert_eq!(api.get("/waits?after=zz").await.problem(), (400, "REQUEST_INVALID"));
     assert_eq!(api.get(&format!("/runs/{}/receipts", runs[0])).await.ok(), json!({ "receipts": [] }));
     assert_eq!(api.get("/runs/run_000000000000000000000000000000ff/receipts").await.problem(), (404, "RUN_NOT_FOUND"));
+    api.end().await;
+}
+
+/// Counts the reads of the store.
+#[derive(Default)]
+struct CountedReads(AtomicU64);
+
+impl Faults for CountedReads {
+    fn before_read(&self) -> BoxFuture<'static, ()> {
+        self.0.fetch_add(1, Ordering::Relaxed);
+        std::future::ready(()).boxed()
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_page_of_waits_costs_no_read_for_each() {
+    let reads = Arc::new(CountedReads::default());
+    let (engine, tenants, database) = engine_under(reads.clone(), Objects::memory()).await;
+    let api = Api::of(engine, tenants, database).await;
+    let waiting = plan(json!([{ "key": "w", "kind": "wait", "signal": { "type": "go" } }]));
+    for subject in 0..30 {
+        api.post("/runs", json!({ "plan": waiting, "subject": format!("INC-{subject}") })).await.ok();
+    }
+    let cost = async |limit: usize| {
+        let before = reads.0.load(Ordering::Relaxed);
+        let page = api.get(&format!("/waits?limit={limit}")).await.ok();
+        let waits = page["waits"].as_array().unwrap();
+        assert!(waits.len() == limit && waits.iter().all(|wait| wait["step"] == "w"), "{page}");
+        reads.0.load(Ordering::Relaxed) - before
+    };
+    let (one, all) = (cost(1).await, cost(30).await);
+    assert!(all < one + 10, "a page of one costs {one} reads, a page of thirty {all}");
     api.end().await;
 }
 

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use interlock_core::ids::OutboxId;
+use interlock_core::ids::{OutboxId, TenantId};
 use interlock_core::json::Json;
 use interlock_core::tenant::identity::Role;
 use interlock_server::identity::NewKey;
@@ -41,7 +41,6 @@ const OF_RUNS: &[&str] = &[
     "POST /executions/{session_id}/approve",
     "POST /executions/{session_id}/rollback",
     "POST /schedules/{schedule}/trigger",
-    "POST /agent/renew",
     "POST /agent/register",
     "POST /agent/heartbeat",
     "POST /agent/poll",
@@ -69,7 +68,6 @@ const QUESTIONS: &[&str] = &[
 
 /// People come and go, and say who they are elsewhere: `login.*`, `invite.used`, `slack.linked`.
 const SIGN_INS: &[&str] = &[
-    "POST /agent/enrol",
     "POST /setup",
     "POST /login",
     "POST /logout",
@@ -80,6 +78,9 @@ const SIGN_INS: &[&str] = &[
     "POST /auth/logout",
     "POST /auth/ws-token",
 ];
+
+/// A worker's own certificate, which takes HTTPS: `enrolment`.
+const CERTIFICATES: &[&str] = &["POST /agent/enrol", "POST /agent/renew"];
 
 /// Only people decide, one of two admins: `two_keys`.
 const BY_TWO: &[&str] = &["POST /changes/{change}/decision"];
@@ -337,7 +338,7 @@ async fn every_change_of_configuration_is_in_the_log_once() {
 async fn every_route_that_changes_something_is_noted_or_told_by_runs() {
     let api = Api::new().await.in_charge().await;
     let changes = changes(&api).await;
-    let others = [OF_RUNS, ARRIVALS, QUESTIONS, SIGN_INS, BY_TWO, ERASURES].concat();
+    let others = [OF_RUNS, ARRIVALS, QUESTIONS, SIGN_INS, CERTIFICATES, BY_TWO, ERASURES].concat();
     let noted: Vec<_> = changes.iter().map(|change| change.route).collect();
     let mutating = MATRIX.iter().filter(|line| line.method != "GET");
     let routes: Vec<_> = mutating
@@ -350,6 +351,33 @@ async fn every_route_that_changes_something_is_noted_or_told_by_runs() {
     for listed in noted.iter().chain(&others) {
         assert!(routes.iter().any(|route| route == listed), "{listed} is in no line of the matrix");
     }
+    api.end().await;
+}
+
+/// One that fails is told with the name that was typed, each time and without the password; for a tenant that does not
+/// exist there is no log, and nothing is kept.
+#[tokio::test(start_paused = true)]
+async fn every_sign_in_is_in_the_log() {
+    let api = Api::new().await;
+    let account = json!({ "name": "ada", "roles": ["viewer"], "password": PASSWORD });
+    let ada = api.post("/users", account).await.text("user");
+    for (name, tenant) in [("ada", None), ("ada", None), ("nobody", None), ("ghost", Some("no-such-tenant"))] {
+        let wrong = json!({ "by": "password", "name": name, "tenant": tenant, "password": GIVEN_SECRET });
+        assert_eq!(api.post("/auth/token", wrong).await.problem(), (401, "LOGIN_FAILED"), "{name}");
+    }
+    let right = json!({ "by": "password", "name": "ada", "password": PASSWORD });
+    let token = api.post("/auth/token", right).await.text("token");
+    let logged = whole_log(&api).await;
+    let succeeded = about(&logged, "login.succeeded", &ada);
+    assert_eq!((succeeded.len(), &succeeded[0]["opened"]["actor"]), (1, &json!("ada")));
+    let failed = about(&logged, "login.failed", &api.tenant.to_string());
+    let mut names: Vec<_> = failed.iter().filter_map(|logged| logged["opened"]["details"].as_str()).collect();
+    names.sort_unstable();
+    assert_eq!(names, [r#"{"name":"ada"}"#, r#"{"name":"ada"}"#, r#"{"name":"nobody"}"#]);
+    let whole = Value::from(logged).to_string();
+    assert!([GIVEN_SECRET, PASSWORD, token.as_str()].iter().all(|secret| !whole.contains(secret)));
+    let nowhere = TenantId::from_bytes([0; 16]);
+    assert!(api.engine.store().audit_notes(nowhere, 1).await.unwrap().is_empty(), "nobody would ever read it");
     api.end().await;
 }
 

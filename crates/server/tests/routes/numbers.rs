@@ -3,13 +3,15 @@
 use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
+use std::sync::Arc;
 
 use axum::body::{Body, to_bytes};
 use axum::http::{Request, header};
+use interlock_store::NoFaults;
 use serde_json::json;
 
 use crate::approvals::Person;
-use crate::harness::{Api, attempt, completed, task};
+use crate::harness::{Api, attempt, completed, engine_of, task, two_tenants};
 use crate::set_up::until;
 
 /// The numbers of a server on which something has happened, in the format that is asked for.
@@ -46,6 +48,54 @@ async fn a_tenants_key_does_not_see_the_sums_of_all() {
     assert!(own.contains("interlock_http_requests_total{") && !own.contains("interlock_run"), "{own}");
     let (_, all) = shown_to(&api.in_charge().await, "text/plain").await;
     assert!(all.contains("interlock_runs_active{status=\"pending\"} 1"), "{all}");
+    api.end().await;
+}
+
+/// A server that tells tenants apart, on which each of two has a run that has ended and one that has not.
+async fn of_two_tenants(database: &str) -> Api {
+    let engine = engine_of(database, Arc::new(NoFaults), |options| options.metrics_by_tenant = true).await;
+    let tenants = two_tenants(&engine).await;
+    let api = Api::of(engine, tenants, database.to_owned()).await;
+    for key in [&api.key, &api.other_key] {
+        let own = api.with_key(key);
+        let run = own.start(json!([task("a")])).await;
+        own.post(&format!("/runs/{run}/cancel"), json!({ "reason": "why" })).await.ok();
+        own.start(json!([task("a")])).await;
+    }
+    api
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_numbers_of_runs_name_the_tenant_where_the_operator_asks_for_it() {
+    let api = of_two_tenants("numbers-by-tenant").await;
+    let (_, all) = shown_to(&api.in_charge().await, "text/plain").await;
+    for tenant in [api.tenant, api.other_tenant] {
+        for line in [
+            format!(
+                r#"interlock_run_transitions_total{{from_state="none",to_state="pending",tenant_id="{tenant}"}} 2"#
+            ),
+            format!(
+                r#"interlock_run_transitions_total{{from_state="pending",to_state="canceled",tenant_id="{tenant}"}} 1"#
+            ),
+            format!(r#"interlock_run_duration_seconds_count{{type="demo",status="canceled",tenant_id="{tenant}"}} 1"#),
+            format!(r#"interlock_run_duration_seconds_count{{type="demo",status="failed",tenant_id="{tenant}"}} 0"#),
+            format!(r#"interlock_runs_active{{status="pending",tenant_id="{tenant}"}} 1"#),
+        ] {
+            assert!(all.lines().any(|told| told == line), "{line} is not in\n{all}");
+        }
+    }
+    assert!(!all.contains("interlock_runs_active{status=\"pending\"}"), "a run is counted once: {all}");
+    let (_, own) = shown_to(&api.with_key(&api.other_key), "text/plain").await;
+    assert!(!own.contains("tenant_id"), "a tenant's key is not told of tenants: {own}");
+    api.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn promtool_finds_nothing_to_say_about_tenants() {
+    let api = of_two_tenants("numbers-by-tenant-checked").await;
+    let (_, text) = shown_to(&api.in_charge().await, "text/plain").await;
+    let (clean, said) = fed(Command::new(tools().join("promtool")).args(["check", "metrics"]), &text);
+    assert!(clean && said.is_empty(), "{said}\n{text}");
     api.end().await;
 }
 
@@ -112,7 +162,7 @@ async fn the_format_is_the_one_that_is_asked_for() {
     assert!(!plain.contains("# EOF") && !plain.contains("# UNIT"), "{plain}");
     assert!(plain.contains("# TYPE interlock_http_requests_total counter\n"), "{plain}");
     for text in [&open, &plain] {
-        let infinite = "interlock_run_duration_seconds_bucket{le=\"+Inf\",status=\"succeeded\"} 1";
+        let infinite = "interlock_run_duration_seconds_bucket{le=\"+Inf\",type=\"demo\",status=\"succeeded\"} 1";
         assert!(text.lines().any(|line| line == infinite), "{infinite} is not in\n{text}");
     }
 }

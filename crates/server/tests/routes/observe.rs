@@ -72,7 +72,7 @@ async fn the_numbers_are_there() {
         "interlock_http_requests_total{method=\"POST\",route=\"/api/v1/runs\",status=\"201\"} 3",
         "interlock_run_transitions_total{from_state=\"none\",to_state=\"pending\"} 2",
         "interlock_run_transitions_total{from_state=\"pending\",to_state=\"canceled\"} 1",
-        "interlock_run_duration_seconds_count{status=\"canceled\"} 1",
+        "interlock_run_duration_seconds_count{type=\"demo\",status=\"canceled\"} 1",
         "interlock_runs_active{status=\"pending\"} 1",
         "interlock_runs_orphaned 0",
         "interlock_idempotency_hits_total{source=\"api\",result=\"new\"} 1",

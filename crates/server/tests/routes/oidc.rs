@@ -4,15 +4,17 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Stdio;
+use std::time::Duration;
 
 use axum::body::{Body, to_bytes};
 use axum::http::{Request, StatusCode, header};
 use interlock_core::tenant::identity::Role;
 use interlock_core::time::Millis;
+use interlock_engine::audit::read::{AuditFilter, AuditQuery};
 use interlock_outbound::{Outbound, OutboundOptions};
 use interlock_server::identity::oidc::{OidcOptions, Provider};
 use interlock_server::{ServerOptions, router};
-use interlock_store::UserRow;
+use interlock_store::{ChangeUser, UserRow};
 use serde_json::json;
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::process::{Child, Command};
@@ -126,6 +128,24 @@ impl World {
         self.arrive(&at_the_provider(&location, name).await, &note).await
     }
 
+    /// What the audit log tells of the sign-ins that were refused, once one is there.
+    async fn refused(&self) -> Vec<serde_json::Value> {
+        let filter = AuditFilter { kind: Some("login.failed".into()), ..AuditFilter::default() };
+        let query = AuditQuery { number: None, newest_first: true, from: None, limit: 10, filter };
+        let looking = async {
+            loop {
+                let found = self.engine.audit().entries(self.tenant, &query).await.unwrap().entries;
+                if !found.is_empty() {
+                    return found;
+                }
+                tokio::time::sleep(Duration::from_millis(50)).await;
+            }
+        };
+        let found = tokio::time::timeout(Duration::from_mins(1), looking).await.expect("the refusal is in the log");
+        let details = found.into_iter().filter_map(|logged| logged.opened?.details);
+        details.map(|details| serde_json::from_str(&details).unwrap()).collect()
+    }
+
     async fn account(&self, name: &str) -> Option<UserRow> {
         self.engine.store().user_named(self.tenant, name).await.unwrap()
     }
@@ -195,6 +215,29 @@ async fn somebody_signs_in_by_a_real_provider_and_has_the_roles_of_their_groups(
     world.end().await;
 }
 
+/// Where two people must agree, an account whose groups the provider changed today is not one of them.
+#[tokio::test]
+async fn what_the_provider_changes_is_a_change_of_access() {
+    let world = World::new(|_| ()).await;
+    assert!(world.sign_in("ada").await.session.is_some());
+    let ada = world.account("ada").await.unwrap();
+    let reordered = UserRow { groups: vec!["chess".into(), "sre".into()], ..ada.clone() };
+    world.engine.store().write(ChangeUser(reordered)).await.unwrap();
+    assert!(world.sign_in("ada").await.session.is_some());
+    assert_eq!(world.account("ada").await.unwrap().access_changed_at, None, "it has named the same in another order");
+
+    let fewer = UserRow { groups: vec!["chess".into()], ..ada };
+    world.engine.store().write(ChangeUser(fewer)).await.unwrap();
+    assert!(world.sign_in("ada").await.session.is_some());
+    let ada = world.account("ada").await.unwrap();
+    assert_eq!(ada.groups, ["sre", "chess"]);
+    let changes = interlock_server::identity::access::changed_lately(&ada, world.engine.now());
+    let issuer = ada.issuer.as_deref().unwrap();
+    assert!(changes.len() == 2 && changes.iter().all(|change| change.by == issuer), "{changes:?}");
+    assert!(changes.iter().any(|change| Some(change.at) == ada.access_changed_at), "{changes:?}");
+    world.end().await;
+}
+
 /// A provider at which a person has been signed in for days vouches for them at once: that is no sign-in a moment ago.
 #[tokio::test]
 async fn a_sign_in_counts_from_the_providers_own() {
@@ -219,9 +262,15 @@ async fn a_sign_in_counts_from_the_providers_own() {
 #[tokio::test]
 async fn whoever_has_no_role_stays_out_unless_everybody_has_one() {
     let world = World::new(|_| ()).await;
+    // Anybody can bring a code that the provider does not take: that fills no log.
+    let Departure { location, note } = world.depart().await;
+    let back = at_the_provider(&location, "ada").await.replacen("code=", "code=x", 1);
+    assert_eq!(world.arrive(&back, &note).await.status, StatusCode::FORBIDDEN);
     let arrival = world.sign_in("bob").await;
     assert_eq!((arrival.status, arrival.session), (StatusCode::FORBIDDEN, None));
     assert!(arrival.page.contains("none of the groups that have a role"), "{}", arrival.page);
+    let refused = world.refused().await;
+    assert!(refused.len() == 1 && refused[0]["name"] == "bob" && refused[0]["why"].is_string(), "{refused:?}");
     world.end().await;
 
     let open = World::new(|oidc| oidc.default_roles = [Role::Viewer].into_iter().collect()).await;

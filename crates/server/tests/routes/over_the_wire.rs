@@ -60,12 +60,12 @@ const OVER_A_CHANNEL: Carried = HttpTransport::with_channel;
 
 #[tokio::test]
 async fn a_remote_worker_runs_a_run_and_leaves_in_good_order() {
-    runs_a_run(BY_REQUESTS).await;
+    Box::pin(runs_a_run(BY_REQUESTS)).await;
 }
 
 #[tokio::test]
 async fn so_does_one_over_a_channel() {
-    runs_a_run(OVER_A_CHANNEL).await;
+    Box::pin(runs_a_run(OVER_A_CHANNEL)).await;
 }
 
 async fn runs_a_run(carried: Carried) {
@@ -101,12 +101,12 @@ async fn runs_a_run(carried: Carried) {
 
 #[tokio::test]
 async fn a_server_that_stops_ends_long_polls() {
-    stops(BY_REQUESTS).await;
+    Box::pin(stops(BY_REQUESTS)).await;
 }
 
 #[tokio::test]
 async fn a_server_that_stops_ends_channels() {
-    stops(OVER_A_CHANNEL).await;
+    Box::pin(stops(OVER_A_CHANNEL)).await;
 }
 
 async fn stops(carried: Carried) {

@@ -1,5 +1,6 @@
 //! Policy over HTTP, and what it does to runs: given, put in force, asked, replayed.
 
+use interlock_core::limits::REFUSED_WORKERS_MAX;
 use serde_json::{Value, json};
 
 use crate::approvals::{Person, card, yes};
@@ -52,6 +53,35 @@ async fn a_plain_task_passes_unasked() {
         let decided = api.get(&format!("/runs/{run}/decisions")).await.ok();
         assert_eq!(decided["decisions"], json!([]), "it is allowed in every run");
         assert_eq!(api.get(&format!("/runs/{run}")).await.ok()["state"], "succeeded");
+    }
+    api.end().await;
+}
+
+/// Rules that look at the arguments of a command are asked in every run: what one run's arguments are allowed says nothing about
+/// another's.
+#[tokio::test(start_paused = true)]
+async fn leave_for_a_command_is_leave_for_its_arguments_only() {
+    const BY_ARGUMENT: &str = r#"package interlock
+
+default decision := {"verdict": "allow", "tier": "low", "reasons": [{"rule": "fine", "text": "fine"}], "obligations": null}
+
+decision := {"verdict": "deny", "tier": "high", "reasons": [{"rule": "no_drop", "text": "never"}], "obligations": null} if {
+	"drop" in input.action.argv
+}
+"#;
+    let api = Api::new().await;
+    let files = json!({ "own.rego": BY_ARGUMENT });
+    let version = api.post("/policy/versions", json!({ "files": files })).await.ok()["version"].clone();
+    api.send("PATCH", "/api/v1/policy", json!({ "active": version })).await.ok();
+    let source = "name: says\nprofile: dev-flex\ninputs: { word: { type: string, required: true } }\nsteps:\n  \
+                  - { id: say, run: [/usr/bin/echo, \"${{ inputs.word }}\"] }\n";
+    api.post("/workflows", json!({ "source": source })).await.ok();
+    for (word, state) in [("hello", "pending"), ("drop", "failed"), ("hello", "pending")] {
+        let run = api.post("/runs", json!({ "workflow": "says", "inputs": { "word": word } })).await.text("run_id");
+        let now = api.get(&format!("/runs/{run}")).await.ok();
+        assert_eq!(now["state"], state, "{word}: {now}");
+        let decided = api.get(&format!("/runs/{run}/decisions")).await.ok();
+        assert_eq!(decided["decisions"][0]["input"]["action"]["argv"], json!(["/usr/bin/echo", word]), "{decided}");
     }
     api.end().await;
 }
@@ -274,10 +304,7 @@ async fn a_rule_about_the_worker_refuses_the_worker_at_the_effect_too() {
     api.end().await;
 }
 
-/// A run that one worker takes as a whole is not offered to a worker that the rules deny its first step.
-#[tokio::test(start_paused = true)]
-async fn a_rule_about_the_worker_keeps_runs_from_it_that_one_worker_takes_as_a_whole() {
-    const BY_ENROLMENT: &str = r#"package interlock
+const BY_ENROLMENT: &str = r#"package interlock
 
 deny contains {"rule": "enrolled_only", "text": "it has no certificate"} if {
 	input.workflow.name == "shares" # the shipped tests have others
@@ -285,6 +312,10 @@ deny contains {"rule": "enrolled_only", "text": "it has no certificate"} if {
 	not input.worker.enrolled
 }
 "#;
+
+/// A run that one worker takes as a whole is not offered to a worker that the rules deny its first step.
+#[tokio::test(start_paused = true)]
+async fn a_rule_about_the_worker_keeps_runs_from_it_that_one_worker_takes_as_a_whole() {
     let api = Api::new().await;
     put_in_force(&api, BY_ENROLMENT).await;
     let run = crate::assignments::start(&api).await;
@@ -299,6 +330,35 @@ deny contains {"rule": "enrolled_only", "text": "it has no certificate"} if {
     let decided = api.get(&format!("/runs/{run}/decisions")).await.ok();
     let denied = decided["decisions"].as_array().unwrap().iter().filter(|decision| decision["verdict"] == "deny");
     assert_eq!(denied.count(), 1, "it is refused once: {decided}");
+    api.end().await;
+}
+
+/// A run notes only so many workers that the rules keep from it. The others are not waited for either, so that the search ends.
+#[tokio::test(start_paused = true)]
+async fn workers_beyond_those_that_a_run_notes_as_refused_are_not_waited_for() {
+    let api = Api::new().await;
+    put_in_force(&api, BY_ENROLMENT).await;
+    let run = crate::assignments::start(&api).await;
+    let mut sessions = Vec::new();
+    for number in 0..REFUSED_WORKERS_MAX + 2 {
+        let session = crate::assignments::keeper(&api, &format!("plain-{number}")).await;
+        let asked = json!({ "session": session, "max": 1, "wait_ms": 100 });
+        assert_eq!(api.post("/agent/poll", asked).await.ok()["assignments"], json!([]));
+        sessions.push(session);
+    }
+    let mut shown = Value::Null;
+    for _ in 0..60 {
+        for session in &sessions {
+            api.post("/agent/heartbeat", json!({ "session": session, "held": [] })).await.ok();
+        }
+        let asked = json!({ "session": sessions[0], "max": 1, "wait_ms": 4_000 });
+        assert_eq!(api.post("/agent/poll", asked).await.ok()["assignments"], json!([]));
+        shown = api.get(&format!("/runs/{run}")).await.ok();
+        if shown["reason"] == "failed_assignment" {
+            break;
+        }
+    }
+    assert_eq!(shown["reason"], "failed_assignment", "{shown}");
     api.end().await;
 }
 
@@ -465,6 +525,11 @@ async fn a_phase_is_agreed_to_as_a_list() {
                   - { id: c, task: report, with: { of: \"${{ steps.a.output }}\" }, phase: main }\n  \
                   - { id: d, task: check, phase: postchecks }\n";
     api.post("/workflows", json!({ "source": source })).await.ok();
+    let planned = json!({ "workflow": "phased", "inputs": { "host": "db-1" } });
+    let foretold = api.post("/workflows/plan", planned).await.ok()["steps"].clone();
+    let verdicts: Vec<_> = (0..4).map(|step| foretold[step]["policy"]["verdict"].as_str().unwrap()).collect();
+    assert_eq!(verdicts, ["needs_approval", "allow", "needs_approval", "needs_approval"], "as it comes below");
+    assert!(foretold[1]["notes"].to_string().contains("along with step `a`"), "{foretold}");
     let run = api.post("/runs", json!({ "workflow": "phased", "inputs": { "host": "db-1" } })).await.text("run_id");
     let session = api.register().await;
     let agree = async || {
@@ -612,6 +677,8 @@ async fn other_rules_are_held_against_what_was_decided() {
     assert_eq!((&same["decisions"], &same["same"], &same["more"]), (&json!(1), &json!(1), &json!(false)), "{same}");
     let other = api.post("/policy/replay", json!({ "days": 1, "version": version })).await.ok();
     assert_eq!((&other["newly_denied"], &other["differences"][0]["run_id"]), (&json!(1), &json!(run)), "{other}");
+    let shipped = api.post("/policy/replay", json!({ "days": 1, "version": 0 })).await.ok();
+    assert_eq!(shipped["same"], 1, "the policy that comes with the server has no version: {shipped}");
 
     let asked = json!({ "input": decided["input"], "version": version });
     let answer = api.post("/policy/eval", asked).await.ok();
@@ -622,6 +689,30 @@ async fn other_rules_are_held_against_what_was_decided() {
     let refused = eve.post("/policy/eval", json!({ "input": decided["input"] })).await;
     assert_eq!(refused.problem(), (403, "PERMISSION_DENIED"), "whoever only looks does not have the server compute");
     assert_eq!(api.post("/policy/replay", json!({ "days": 0 })).await.problem(), (422, "INPUT_INVALID"));
+    api.end().await;
+}
+
+/// No decision is kept of what is allowed in every run: a replay asks other rules about those steps as the workflows have them.
+#[tokio::test(start_paused = true)]
+async fn a_replay_tells_of_steps_that_are_allowed_in_every_run() {
+    let api = Api::new().await;
+    let source = "name: w\nsteps:\n  - { id: a, task: forbidden }\n  - { id: b, task: ask-first }\n  - { id: c, task: c }\n  \
+                  - { id: look, task: forbidden, effect: read }\n";
+    api.post("/workflows", json!({ "source": source })).await.ok();
+    api.post("/runs", json!({ "workflow": "w" })).await.ok();
+    let files = shipped_and(&api, BY_NAME).await;
+    let version = api.post("/policy/versions", json!({ "files": files })).await.ok()["version"].clone();
+    let same = api.post("/policy/replay", json!({ "days": 1 })).await.ok();
+    assert_eq!(same["decisions"], 0, "what is allowed in every run is not kept: {same}");
+    let standing = &same["standing"];
+    assert_eq!((&standing["steps"], &standing["same"]), (&json!(3), &json!(3)), "{same}");
+    let other = api.post("/policy/replay", json!({ "days": 1, "version": version })).await.ok();
+    let standing = &other["standing"];
+    let counts = ["same", "newly_denied", "newly_gated", "newly_undecided"].map(|count| standing[count].clone());
+    assert_eq!(counts, [1, 1, 1, 0].map(|count| json!(count)), "{other}");
+    let reasons = ["by_name: it is called so"];
+    let denied = json!({ "workflow": "w", "version": 1, "step": "a", "after": "deny", "reasons": reasons });
+    assert_eq!(standing["differences"][0], denied, "{other}");
     api.end().await;
 }
 

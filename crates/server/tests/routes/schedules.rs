@@ -169,7 +169,10 @@ async fn a_files_schedules_follow_the_file() {
     let api = Api::new().await;
     let file = |on: &str| format!("name: nightly\n{on}steps:\n  - id: a\n    transform: done\n");
     let two = "on:\n  schedule:\n    - { cron: \"0 3 * * *\", timezone: Europe/Berlin }\n    - { cron: \"0 4 * * *\", name: later }\n";
-    apply(&api.engine, api.tenant, &file(two)).await;
+    api.post("/workflows", json!({ "source": file(two) })).await.ok();
+    assert_eq!(api.get("/workflows/nightly").await.ok()["applied_by"], "key test");
+    let made = api.get("/schedules/nightly").await.ok();
+    assert_eq!(made.get("created_by"), None, "a key without an owner is no person: nobody starts its runs: {made}");
     let names = async || {
         let listed = api.get("/schedules").await.ok();
         let names = listed["schedules"].as_array().unwrap().iter().map(|row| row["name"].as_str().unwrap().to_owned());

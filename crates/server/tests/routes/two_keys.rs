@@ -206,6 +206,41 @@ async fn a_key_that_no_person_stands_behind_asks_for_no_change() {
     api.end().await;
 }
 
+/// The word of an account that is locked out counts no more, and what it has agreed to can be asked for anew.
+#[tokio::test(start_paused = true)]
+async fn what_an_admin_agreed_to_who_is_none_any_more_is_not_carried_out() {
+    let api = Api::new().await;
+    let [ada, bob] = under_two_keys(&api).await;
+    let users = api.get("/users").await.ok()["users"].as_array().unwrap().clone();
+    let id = users.iter().find(|user| user["name"] == "bob").unwrap()["user"].as_str().unwrap().to_owned();
+    let body = json!({ "name": "k", "roles": ["admin"] });
+    let change = change_of(&ada.post("/keys", body.clone()).await);
+    decide(&bob, &change, json!({ "approve": true })).await.ok();
+    ada.send("PATCH", &format!("/users/{id}"), json!({ "disabled": true })).await.ok();
+    let carried = ada.carrying(&change).post("/keys", body.clone()).await;
+    assert_eq!(carried.problem(), (409, "CHANGE_NOT_USABLE"));
+    assert!(carried.text("detail").contains("no admin's any more"), "{}", carried.body);
+    assert_ne!(change_of(&ada.post("/keys", body).await), change, "it is asked for anew");
+    api.end().await;
+}
+
+/// Two keys for the policy alone are none: one admin could make the second one.
+#[tokio::test(start_paused = true)]
+async fn two_keys_for_access_are_not_given_up_while_the_policy_needs_two() {
+    let api = Api::new().await;
+    let [ada, bob] = under_two_keys(&api).await;
+    let path = format!("/tenants/{}", api.tenant);
+    let carried = async |settings: Value| {
+        let change = change_of(&ada.send("PATCH", &path, settings.clone()).await);
+        decide(&bob, &change, json!({ "approve": true })).await.ok();
+        ada.carrying(&change).send("PATCH", &path, settings).await
+    };
+    let half = carried(json!({ "two_keys_for_access": false })).await;
+    assert_eq!(half.problem(), (422, "INPUT_INVALID"), "{}", half.body);
+    carried(json!({ "two_keys_for_access": false, "two_keys_for_policy": false })).await.ok();
+    api.end().await;
+}
+
 /// Two admins at once: one of them is the second key, and of two requests that carry it out one does.
 #[tokio::test(start_paused = true)]
 async fn of_several_at_once_one_counts() {

@@ -186,6 +186,16 @@ async fn events_arrive_signed_and_in_order() {
     served.end().await;
 }
 
+#[tokio::test]
+async fn a_name_that_is_taken_is_a_conflict() {
+    let served = WebhookServer::new().await;
+    let body = json!({ "name": "desk", "url": "https://desk.invalid/" });
+    assert_eq!(served.call("POST", "/webhook-endpoints", body.clone()).await.0, 201);
+    let (status, problem) = served.call("POST", "/webhook-endpoints", body).await;
+    assert_eq!((status, &problem["code"]), (409, &json!("NAME_TAKEN")), "{problem}");
+    served.end().await;
+}
+
 /// The reference library takes what we send, and does not take it with a byte changed.
 fn by_the_reference_library(secret: &str, arrived: &[Arrived]) {
     let python = std::env::var("INTERLOCK_TEST_PYTHON")

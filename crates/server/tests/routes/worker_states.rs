@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use crate::assignments::{answer, keeper, poll, start};
-use crate::harness::Api;
+use crate::harness::{Api, completed};
 
 #[tokio::test(start_paused = true)]
 async fn a_worker_at_fault_is_shown_with_its_reason_and_leaves_the_state_by_its_canaries() {
@@ -110,5 +110,43 @@ async fn a_command_is_for_workers_that_are_near_and_have_its_labels() {
     let nearer = json!({ "session": here, "max": 1, "wait_ms": 500, "round_trip_ms": 50 });
     let polled = api.post("/agent/poll", nearer).await.ok();
     assert_eq!((&polled["assignments"][0]["run"], &polled["assignments"][0]["step"]), (&json!(run), &json!("a")));
+    api.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_task_is_for_workers_that_have_what_it_requires() {
+    let api = Api::new().await;
+    let source = "name: resize\nsteps:\n\
+                  - { id: a, task: resize, requires: { capabilities: [gpu], labels: { rack: a } } }\n\
+                  - { id: b, task: resize }\n";
+    api.post("/workflows", json!({ "source": source })).await.ok();
+    let register = async |name: &str, capabilities: &[&str], rack: &str| {
+        let mut hello = json!({ "worker": name, "queues": ["default"], "slots": 2, "tasks": ["resize"] });
+        (hello["capabilities"], hello["labels"]) = (json!(capabilities), json!({ "rack": rack }));
+        api.post("/agent/register", hello).await.text("session")
+    };
+    let asked = async |session: &str| {
+        let asked = json!({ "session": session, "max": 1, "wait_ms": 500 });
+        api.post("/agent/poll", asked).await.ok()["assignments"].clone()
+    };
+    let plain = register("plain", &["effects"], "a").await;
+    let elsewhere = register("elsewhere", &["effects", "gpu"], "b").await;
+    let run = api.post("/runs", json!({ "workflow": "resize" })).await.text("run_id");
+    assert_eq!((asked(&plain).await, asked(&elsewhere).await), (json!([]), json!([])));
+    let why = api.get(&format!("/runs/{run}/why")).await.ok();
+    let causes = why["because"].as_array().unwrap();
+    let unclaimed = causes.iter().find(|cause| cause["cause"] == "unclaimed").unwrap_or_else(|| panic!("{why}"));
+    assert_eq!((&unclaimed["task"], &unclaimed["workers"]), (&json!("resize"), &json!(0)), "{why}");
+    assert_eq!(unclaimed["needs"], json!(["gpu", "label:rack=a"]), "{why}");
+    let passed_over = causes.iter().find(|cause| cause["cause"] == "passed_over").unwrap_or_else(|| panic!("{why}"));
+    assert_eq!(passed_over["workers"][0]["worker"], "elsewhere", "what a worker lacks is no bound: {why}");
+
+    let fitting = register("fitting", &["effects", "gpu"], "a").await;
+    let taken = asked(&fitting).await;
+    assert_eq!((&taken[0]["run"], &taken[0]["step"]), (&json!(run), &json!("a")));
+    // The next step asks for nothing, and is anybody's.
+    api.report(&fitting, &taken[0], completed(json!(1))).await.ok();
+    let next = asked(&plain).await;
+    assert_eq!((&next[0]["run"], &next[0]["step"]), (&json!(run), &json!("b")));
     api.end().await;
 }

@@ -1,3 +1,4 @@
+use interlock_core::ids::TenantId;
 use interlock_core::state::RunState;
 use interlock_core::time::Timestamp;
 
@@ -33,6 +34,11 @@ impl StoreHealth {
     /// How many runs live in each state, over all tenants.
     pub async fn live_by_state(&self) -> Result<Vec<(RunState, u64)>, ReadError> {
         self.0.live_by_state().await
+    }
+
+    /// How many runs of each tenant live in each state: so many of these numbers.
+    pub async fn live_by_tenant(&self, limit: usize) -> Result<Vec<(TenantId, RunState, u64)>, ReadError> {
+        self.0.live_by_tenant(limit).await
     }
 
     /// Since when committed events wait to be told to those who listen; nothing where none does.

@@ -49,6 +49,13 @@ statements! {
                    ORDER BY at, lane_id, group_no"
     }
 
+    /// Lanes with more than $1 groups since the last one that was sealed, and their newest group.
+    SEAL_HEADS on lanes {
+        both: "SELECT lane_id, head FROM (SELECT l.lane_id, coalesce(p.group_no, 0) AS sealed, (SELECT g.group_no
+               FROM commit_groups g WHERE g.lane_id = l.lane_id ORDER BY g.group_no DESC LIMIT 1) AS head
+               FROM lanes l LEFT JOIN feed_positions p ON p.lane_id = l.lane_id) AS h WHERE head > sealed + $1"
+    }
+
     /// The first group of each lane that is not sealed.
     UNSEALED on lanes {
         both: "SELECT (SELECT g.at FROM commit_groups g WHERE g.lane_id = l.lane_id AND g.group_no > coalesce(p.group_no, 0)

@@ -1,5 +1,6 @@
 use std::sync::atomic::Ordering;
 
+use interlock_core::ids::TenantId;
 use interlock_core::state::RunState;
 use interlock_core::time::Timestamp;
 
@@ -70,6 +71,12 @@ impl Store {
     pub async fn live_by_state(&self) -> Result<Vec<(RunState, u64)>, ReadError> {
         let rows = self.rows(&sql::LIVE_BY_STATE, vec![]).await?;
         rows.into_iter().map(|mut row| Ok((row.name("state")?, row.num("runs")?))).collect()
+    }
+
+    /// How many runs of each tenant live in each state: so many of these numbers.
+    pub async fn live_by_tenant(&self, limit: usize) -> Result<Vec<(TenantId, RunState, u64)>, ReadError> {
+        let rows = self.rows(&sql::LIVE_BY_TENANT, args![limit]).await?;
+        rows.into_iter().map(|mut row| Ok((row.id("tenant_id")?, row.name("state")?, row.num("runs")?))).collect()
     }
 
     /// What decides whether a commit survives a crash of the machine.

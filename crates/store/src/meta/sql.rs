@@ -75,4 +75,11 @@ statements! {
     LIVE_BY_STATE on run_live {
         both: "SELECT state, count(*) AS runs FROM run_live GROUP BY state ORDER BY state"
     }
+
+    /// The same by tenant, where the operator asks for that. In the order of the ids, so that the same tenants are within the
+    /// limit each time.
+    LIVE_BY_TENANT on run_live {
+        both: "SELECT tenant_id, state, count(*) AS runs FROM run_live
+               GROUP BY tenant_id, state ORDER BY tenant_id, state LIMIT $1"
+    }
 }

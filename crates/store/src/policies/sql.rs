@@ -6,12 +6,13 @@ statements! {
                WHERE tenant_id = $1"
     }
 
-    /// Guard: the next version, or none. A tenant's first one is 1.
+    /// Guard: the next version, or none. A tenant's first one is 1. Who has put what in force, and when, stays: a version is not in
+    /// force by being there.
     POLICY_ADVANCE on policies {
         both: "INSERT INTO policies (tenant_id, revision, latest_version, updated_at, updated_by)
                VALUES ($1, 1, $2, $3, $4)
                ON CONFLICT (tenant_id) DO UPDATE SET revision = policies.revision + 1,
-               latest_version = excluded.latest_version, updated_at = excluded.updated_at, updated_by = excluded.updated_by
+               latest_version = excluded.latest_version
                WHERE policies.latest_version + 1 = excluded.latest_version"
     }
 

@@ -71,7 +71,8 @@ pub(crate) fn listen(target: Target, server: ServerId) -> watch::Receiver<u64> {
                     // What was committed before this connection listened is unknown, so the store is read once.
                     wake.send_modify(|count| *count += 1);
                     if std::mem::take(&mut told) {
-                        tracing::info!("other servers are heard again");
+                        // At the level of its beginning, so that a log that has one has both.
+                        tracing::warn!("other servers are heard again");
                     }
                     loop {
                         tokio::select! {

@@ -262,6 +262,7 @@ impl Loaded {
             steps,
             notes: self.notes,
             finished_at: self.finished_at,
+            named_bundle: None,
         };
         cancel_untouched(&mut run);
         Ok(run)

@@ -87,6 +87,7 @@ impl Store {
             .map(|mut row| {
                 Ok(WaitRow {
                     run: row.id("run_id")?,
+                    plan: row.opt_hash("plan_hash")?,
                     position: row.num("position")?,
                     signal_type: row.text("type")?,
                     key: row.text("key")?,

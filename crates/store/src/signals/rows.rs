@@ -1,5 +1,5 @@
 use interlock_core::ids::{RunId, SignalId, TenantId};
-use interlock_core::json::Json;
+use interlock_core::json::{Hash, Json};
 use interlock_core::time::Timestamp;
 
 /// A signal that came in.
@@ -49,6 +49,8 @@ pub struct OpenWait {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WaitRow {
     pub run: RunId,
+    /// The plan of the run, in which the step has its key.
+    pub plan: Option<Hash>,
     pub position: u32,
     pub signal_type: String,
     pub key: String,

@@ -39,10 +39,11 @@ statements! {
     }
 
     // Open waits: by type and key, by type, or all of a tenant. Pages go on after a wait: $2 type, $3 key, $4
-    // opened_at, $5 run id of the last one.
+    // opened_at, $5 run id of the last one. The plan's hash, by the key of runs, spares a read for each run.
 
     WAITS_LIST on waits {
-        both: "SELECT run_id, position, type, key, accept_from, opened_at FROM waits
+        both: "SELECT run_id, position, type, key, accept_from, opened_at, (SELECT r.plan_hash FROM runs r
+               WHERE r.tenant_id = waits.tenant_id AND r.run_id = waits.run_id) AS plan_hash FROM waits
                WHERE tenant_id = $1 AND (type, key, opened_at, run_id) > ($2, $3, $4, $5)
                AND ($6 = '' OR EXISTS (SELECT 1 FROM run_live l WHERE l.tenant_id = waits.tenant_id
                AND l.run_id = waits.run_id AND l.branch = waits.branch AND l.workspace = $6))
@@ -50,7 +51,8 @@ statements! {
     }
 
     WAITS_OF_TYPE on waits {
-        both: "SELECT run_id, position, type, key, accept_from, opened_at FROM waits
+        both: "SELECT run_id, position, type, key, accept_from, opened_at, (SELECT r.plan_hash FROM runs r
+               WHERE r.tenant_id = waits.tenant_id AND r.run_id = waits.run_id) AS plan_hash FROM waits
                WHERE tenant_id = $1 AND type = $2 AND (key, opened_at, run_id) > ($3, $4, $5)
                AND ($6 = '' OR EXISTS (SELECT 1 FROM run_live l WHERE l.tenant_id = waits.tenant_id
                AND l.run_id = waits.run_id AND l.branch = waits.branch AND l.workspace = $6))
@@ -58,7 +60,8 @@ statements! {
     }
 
     WAITS_OF_KEY on waits {
-        both: "SELECT run_id, position, type, key, accept_from, opened_at FROM waits
+        both: "SELECT run_id, position, type, key, accept_from, opened_at, (SELECT r.plan_hash FROM runs r
+               WHERE r.tenant_id = waits.tenant_id AND r.run_id = waits.run_id) AS plan_hash FROM waits
                WHERE tenant_id = $1 AND type = $2 AND key = $3 AND (opened_at, run_id) > ($4, $5)
                AND ($6 = '' OR EXISTS (SELECT 1 FROM run_live l WHERE l.tenant_id = waits.tenant_id
                AND l.run_id = waits.run_id AND l.branch = waits.branch AND l.workspace = $6))

@@ -112,7 +112,6 @@ async fn broken_rows_are_named_in_a_file() {
 async fn broken_rows_are_named_on_postgres() {
     let database = TestDatabase::postgres().await;
     broken_rows_are_named(&database).await;
-    database.remove().await;
 }
 
 /// Ten of a kind or ten thousand: the list is short, and says how much it leaves out.

@@ -9,11 +9,13 @@ use interlock_core::time::Millis;
 use interlock_store::{Seal, StoreUrl, Sweep};
 
 use crate::harness::{NOW, StartOptions, TestDatabase, fresh, tasks, tenant_id};
+use crate::swept_plans::count;
 
 crate::on_every_store!(
     a_runs_events_are_dense,
     the_feed_misses_nothing_while_lanes_commit,
     the_feed_is_sealed_in_bounded_rounds,
+    a_long_backlog_is_sealed_whole,
     old_runs_are_swept_whole,
     the_feed_goes_past_swept_runs,
 );
@@ -117,6 +119,57 @@ pub async fn the_feed_is_sealed_in_bounded_rounds(database: &TestDatabase) {
         *seq = event.seq;
     }
     assert_eq!(seen, versions);
+}
+
+/// More groups than may be left behind unread where they are empty: these are not.
+async fn a_long_backlog_is_sealed_whole(database: &TestDatabase) {
+    let world = database.world().await;
+    let plan = tasks(1);
+    let mut events = 0;
+    for _ in 0..300 {
+        events += world.start(&plan, StartOptions::default()).await.version;
+    }
+    let mut sealed = 0;
+    loop {
+        match world.store.write(Seal { now: NOW, limit: 8 }).await.unwrap() {
+            0 => break,
+            more => sealed += more,
+        }
+    }
+    assert_eq!(sealed, events);
+    assert_eq!(world.store.last_cursor(world.tenant).await.unwrap(), events);
+}
+
+/// Lanes of sessions, of output and of the sealer itself have no other groups: reading them again for each seal would cost more with
+/// every one.
+async fn groups_without_events_are_left_behind(database: &TestDatabase) {
+    let world = database.world().await;
+    let mut run = world.start(&tasks(1), StartOptions::default()).await;
+    for _ in 0..600 {
+        world.store.write(Seal { now: NOW, limit: 8 }).await.unwrap();
+    }
+    // What is committed behind them is sealed.
+    world.finish(&mut run, SessionId(fresh())).await;
+    while world.store.write(Seal { now: NOW, limit: 8 }).await.unwrap() != 0 {}
+    let page = world.store.tenant_events(world.tenant, 0, 100).await.unwrap();
+    assert_eq!(page.events.iter().map(|event| event.seq).collect::<Vec<_>>(), (1..=run.version).collect::<Vec<_>>());
+    world.store.close().await;
+    let read_again = "commit_groups g LEFT JOIN feed_positions p ON p.lane_id = g.lane_id
+                      WHERE length(g.entries) = 0 AND g.group_no > coalesce(p.group_no, 0)";
+    let count = count(database, read_again).await;
+    assert!(count < 300, "{count} of some 600 are read again");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn groups_without_events_are_left_behind_on_sqlite() {
+    let database = TestDatabase::file();
+    groups_without_events_are_left_behind(&database).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn groups_without_events_are_left_behind_on_postgres() {
+    let database = TestDatabase::postgres().await;
+    groups_without_events_are_left_behind(&database).await;
 }
 
 async fn old_runs_are_swept_whole(database: &TestDatabase) {

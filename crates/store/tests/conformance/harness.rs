@@ -42,22 +42,22 @@ pub fn tenant_id(number: u64) -> TenantId {
     TenantId(Uuid::from_u128(0xa000 + u128::from(number)))
 }
 
-/// A database for one test, removed with it.
+/// A database for one test. Files are removed with it; a database of PostgreSQL goes with the server of the tests: to drop
+/// one waits until everything that all tests have written is on disk.
 pub struct TestDatabase {
     pub url: StoreUrl,
     dir: Option<std::path::PathBuf>,
-    database: Option<(String, String)>,
 }
 
 impl TestDatabase {
     pub fn file() -> Self {
         let dir = std::env::temp_dir().join(format!("interlock-store-{}-{}", std::process::id(), next()));
         std::fs::create_dir_all(&dir).unwrap();
-        Self { url: StoreUrl::Sqlite(dir.join("store.db")), dir: Some(dir), database: None }
+        Self { url: StoreUrl::Sqlite(dir.join("store.db")), dir: Some(dir) }
     }
 
     pub fn memory() -> Self {
-        Self { url: StoreUrl::SqliteMemory(format!("test-{}", next())), dir: None, database: None }
+        Self { url: StoreUrl::SqliteMemory(format!("test-{}", next())), dir: None }
     }
 
     /// A fresh database on the server that the variable names.
@@ -68,7 +68,7 @@ impl TestDatabase {
         let name = format!("store_{}_{}", std::process::id(), next());
         admin(&server, &format!("CREATE DATABASE {name}")).await;
         let url = server.replace("/postgres?", &format!("/{name}?"));
-        Self { url: StoreUrl::Postgres(url), dir: None, database: Some((server, name)) }
+        Self { url: StoreUrl::Postgres(url), dir: None }
     }
 
     pub fn path(&self) -> &std::path::Path {
@@ -96,13 +96,6 @@ impl TestDatabase {
         let tenant = tenant_id(1);
         store.write(PutTenant(Tenant::new(tenant, "one", NOW))).await.unwrap();
         World { store, tenant }
-    }
-
-    /// Removes the database; dropping a `TestDatabase` only removes files.
-    pub async fn remove(self) {
-        if let Some((server, name)) = &self.database {
-            admin(server, &format!("DROP DATABASE {name} WITH (FORCE)")).await;
-        }
     }
 }
 

@@ -136,7 +136,6 @@ async fn every_column_is_written_by_its_name_on_sqlite() {
 async fn every_column_is_written_by_its_name_on_postgres() {
     let database = TestDatabase::postgres().await;
     every_column_is_written_by_its_name(&database).await;
-    database.remove().await;
 }
 
 /// The description is the table, in its order.

@@ -74,10 +74,7 @@ impl LockedStore {
     }
 
     async fn end(self) {
-        let Self { database, world, capped, .. } = self;
-        assert_eq!(world.findings().await, []);
-        drop((world, capped));
-        database.remove().await;
+        assert_eq!(self.world.findings().await, []);
     }
 }
 
@@ -203,9 +200,6 @@ async fn closing_waits_for_what_is_blocked() {
     scene.release().await;
     start.await.unwrap().unwrap();
     closing.await.unwrap();
-    let LockedStore { database, world, capped, .. } = scene;
-    drop((world, capped));
-    database.remove().await;
 }
 
 /// A session whose client takes no answers is not idle as long as the answer fills the socket. Its locks come free all the

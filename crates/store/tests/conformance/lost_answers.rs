@@ -84,5 +84,4 @@ pub async fn commits_whose_answers_are_lost() {
     assert!(lost.load(Ordering::Relaxed) >= 3, "{lost:?} answers were lost");
     assert_eq!(world.findings().await, []);
     drop(world);
-    database.remove().await;
 }

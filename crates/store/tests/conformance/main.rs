@@ -55,7 +55,6 @@ macro_rules! on_every_store {
             async fn $name() {
                 let database = crate::harness::TestDatabase::postgres().await;
                 super::$name(&database).await;
-                database.remove().await;
             })+
         }
     };

@@ -173,7 +173,6 @@ async fn an_empty_database_of_postgresql_is_not_taken_for_a_restored_one() {
     let database = TestDatabase::postgres().await;
     let refused = interlock_store::restore(None, &database.url, options()).await.unwrap_err();
     assert!(matches!(refused, OpenError::NotAStore { .. }), "{refused}");
-    database.remove().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -216,7 +215,6 @@ async fn weeks_are_made_ahead_and_dropped_when_empty() {
     world.store.write(EnsurePartitions { now: later }).await.unwrap();
     assert_eq!(weeks().await, [false, false, false], "the two of before are empty and gone");
     assert_eq!(world.load(&early).await, early);
-    database.remove().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -294,5 +292,4 @@ async fn a_connection_is_encrypted_as_its_address_asks() {
         let refused = Store::open(&asked(host, tls), options()).await.err().expect(tls).to_string();
         assert!(refused.contains(expected), "{tls}: {refused}");
     }
-    database.remove().await;
 }

@@ -223,5 +223,4 @@ async fn postgres_plans_are_those_on_record() {
         assert!(!plan.iter().any(|line| postgres_scans(line)), "{} scans: {plan:#?}", stmt.name);
     }
     insta::assert_snapshot!("postgres", report);
-    database.remove().await;
 }

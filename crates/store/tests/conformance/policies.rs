@@ -30,7 +30,11 @@ async fn versions_stay_and_one_is_in_force(database: &TestDatabase) {
     let row = store.policy(tenant).await.unwrap().unwrap();
     assert_eq!((row.revision, row.active, row.shadow, row.latest), (3, Some(1), Some(2), 2));
     assert_eq!(row.updated_by.as_deref(), Some("bob"));
-    assert_eq!(set(None, None, 3).await, Changed::Done);
+    assert_eq!(put(3).await, Changed::Done);
+    let row = store.policy(tenant).await.unwrap().unwrap();
+    assert_eq!((row.revision, row.latest), (4, 3));
+    assert_eq!(row.updated_by.as_deref(), Some("bob"), "a version that is only there has put nothing in force");
+    assert_eq!(set(None, None, 4).await, Changed::Done);
     assert_eq!(store.policy(tenant).await.unwrap().unwrap().active, None);
 
     assert_eq!(store.policy_bundle(tenant, 2).await.unwrap(), Some(bundle(2)));
@@ -38,5 +42,5 @@ async fn versions_stay_and_one_is_in_force(database: &TestDatabase) {
     assert_eq!(store.policy_bundle(tenant_id(9), 2).await.unwrap(), None, "another tenant has none");
     let versions: Vec<u32> =
         store.policy_bundles(tenant, None, 10).await.unwrap().iter().map(|one| one.version).collect();
-    assert_eq!(versions, [2, 1]);
+    assert_eq!(versions, [3, 2, 1]);
 }

@@ -44,7 +44,6 @@ async fn a_read_without_the_setting_sees_nothing() {
     assert!(store.on_behalf_of(other).tenant(tenant).await.unwrap().is_none(), "row security hides it");
     assert!(store.tenant(tenant).await.unwrap().is_some());
     store.close().await;
-    database.remove().await;
 }
 
 /// Every table that has a tenant has rows of fifty of them here, and shows only one's at a time.
@@ -103,7 +102,6 @@ async fn no_table_shows_another_tenants_rows() {
     assert_eq!(found(&own).await, vec![true; 9]);
     assert_eq!(found(&other).await, vec![false; 9], "row security hides it");
     store.close().await;
-    database.remove().await;
 }
 
 /// A user who owns the tables and may do nothing beside.
@@ -126,5 +124,4 @@ async fn without_row_security_a_store_opens_only_where_that_was_asked_for() {
     let unknown = Store::open(&StoreUrl::Postgres(format!("{theirs}&row_security=maybe")), options()).await;
     assert!(unknown.err().expect("a typing mistake").to_string().contains("use required or optional"));
     admin(&url, &format!("DROP OWNED BY {user} CASCADE; DROP USER {user}")).await;
-    database.remove().await;
 }

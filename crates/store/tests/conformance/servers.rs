@@ -86,7 +86,6 @@ async fn it_holds_over_two_servers(caps: Caps, plan: &Arc<Plan>) {
     assert!(most >= 1 && most <= CAP as usize, "{most} claims at once");
     drop(worlds);
     drop(world);
-    database.remove().await;
 }
 
 /// What a server that is stopped in the middle of a transaction holds: a capped tenant's row, and the sealer's.
@@ -116,7 +115,6 @@ async fn a_frozen_server_holds_nobody_up_for_long() {
     assert!(waited < std::time::Duration::from_secs(30), "the others waited for {waited:?}");
     assert!(frozen.batch_execute("COMMIT").await.is_err(), "what the frozen one had begun is undone");
     drop(world);
-    database.remove().await;
 }
 
 /// While a tenant's row is held elsewhere its runs wait; that workers live is written all the same.
@@ -158,7 +156,6 @@ async fn sessions_do_not_wait_for_a_tenants_lock() {
         start.await.unwrap().unwrap();
     }
     drop(world);
-    database.remove().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -174,7 +171,6 @@ async fn a_commit_on_one_server_wakes_the_other() {
     world.start(&tasks(1), StartOptions::default()).await;
     wakes.changed().await.unwrap();
     assert!(*wakes.borrow_and_update() > seen);
-    database.remove().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -207,7 +203,6 @@ async fn lost_connections_lose_and_repeat_nothing() {
     let again = database.open().await;
     assert_eq!(again.check().await.unwrap(), []);
     assert_eq!(again.stats().await.unwrap().live_runs, 0);
-    database.remove().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -225,7 +220,6 @@ async fn a_server_that_lives_through_a_restore_commits_nothing_more() {
     let refused = world.store.submit(change).await.unwrap_err();
     assert!(matches!(refused, SubmitError::Restored(restored) if restored.found == restored.had + 1), "{refused}");
     assert_eq!(database.open().await.stats().await.unwrap().live_runs, 0);
-    database.remove().await;
 }
 
 /// What an asynchronous failover leaves: the connections are gone, and so is what was committed last.
@@ -254,7 +248,6 @@ async fn a_database_that_has_lost_commits_is_treated_as_restored() {
         "its runs are to be parked"
     );
     drop(again);
-    database.remove().await;
 }
 
 /// A failover after which this server's own commits are all there says nothing about those of others.
@@ -292,7 +285,6 @@ pub async fn another_timeline_is_treated_as_restored_unless_commits_wait_for_a_s
     admin(&url, "UPDATE meta SET value = '0000004E' WHERE key = 'timeline'").await;
     assert_eq!(database.open().await.epoch().await.unwrap(), 3);
     drop(again);
-    database.remove().await;
 }
 
 /// The caller of a read that takes too long is told so in time, and the read ends in the database as well.
@@ -329,5 +321,4 @@ async fn a_read_that_takes_too_long_is_given_up() {
     drop(client);
     connection.await.unwrap().unwrap();
     drop(store);
-    database.remove().await;
 }

@@ -17,11 +17,13 @@ const SCANS: &[&str] = &[
     "LAST_COMMIT",
     "STATS",
     "LIVE_BY_STATE",
+    "LIVE_BY_TENANT",
     "BULK_OPEN",
     "SESSIONS_EXPIRE",
     "SWEEP_SESSIONS",
     "LANE_INSERT",
     "SEAL_READ",
+    "SEAL_HEADS",
     "SWEEP_GROUPS",
     "LOST_CLAIMS",
     "LOST_ASSIGNMENTS",
@@ -59,6 +61,7 @@ const USES: &[(&str, &str)] = &[
     ("LIVE_ADVANCE", "run_live_pkey"),
     ("LIVE_DELETE", "run_live_pkey"),
     ("SEAL_READ", "commit_groups_pkey"),
+    ("SEAL_HEADS", "commit_groups_pkey"),
     ("RUN_END", "runs_pkey"),
     ("RUN_LOAD", "run_live_pkey"),
     ("RUN_DONE", "journal"),
@@ -210,7 +213,6 @@ async fn postgres_prepares_all_and_scans_nothing() {
         }
     }
     store.close().await;
-    database.remove().await;
 }
 
 /// Both databases have the same tables with the same columns, whatever each calls its types.
@@ -283,5 +285,4 @@ async fn the_schema_is_one() {
         .collect();
     assert_eq!(sqlite.difference(&postgres).collect::<Vec<_>>(), Vec::<&(String, String, String)>::new());
     assert_eq!(postgres.difference(&sqlite).collect::<Vec<_>>(), Vec::<&(String, String, String)>::new());
-    database.remove().await;
 }

@@ -123,10 +123,9 @@ async fn a_sweep_waits_for_a_start_that_is_under_way() {
     assert!(world.store.load_runs(&[(old.tenant, old.id)]).await.unwrap().is_empty(), "the old run is gone");
     assert!(has_plan(&world, &plan).await, "and its plan is not, because another run uses it");
     world.store.close().await;
-    database.remove().await;
 }
 
-async fn count(database: &TestDatabase, table: &str) -> i64 {
+pub async fn count(database: &TestDatabase, table: &str) -> i64 {
     let sql = format!("SELECT count(*) FROM {table}");
     match &database.url {
         StoreUrl::Postgres(url) => {
@@ -148,7 +147,6 @@ async fn lanes_of_a_server_that_is_gone_go_on_sqlite() {
 async fn lanes_of_a_server_that_is_gone_go_on_postgres() {
     let database = TestDatabase::postgres().await;
     lanes_go(&database).await;
-    database.remove().await;
 }
 
 async fn lanes_go(database: &TestDatabase) {
@@ -213,5 +211,4 @@ async fn a_server_that_comes_back_takes_its_lanes_again() {
     for store in [silent.store, other.store, newest] {
         store.close().await;
     }
-    database.remove().await;
 }

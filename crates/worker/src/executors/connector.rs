@@ -20,7 +20,7 @@ use std::time::Duration;
 
 use interlock_connectors::send::{Caller, Operation};
 use interlock_connectors::{CallFacts, CallFailure, Connector, Fields, MODEL_CHAT, Probed, Sent, bound, find};
-use interlock_core::cost::Cost;
+use interlock_core::cost::{COST_MICROS_MAX, Cost, NAME_BYTES_MAX, TOKENS_MAX};
 use interlock_core::failpoint::{Failpoint, reached};
 use interlock_core::json::Json;
 use interlock_core::keys::{EffectScope, effect_key};
@@ -102,27 +102,60 @@ impl Task for ConnectorTask {
         ctx.uses(secrets.used());
         let ended = self.carry_out(Step { ctx: &ctx, secrets: &secrets }, &input).await;
         revoked(&ctx, secrets).await;
-        let output = ended?;
-        if self.connector.declaration().operation == MODEL_CHAT {
-            ctx.spend(cost_of(&output, &input));
+        if self.is_model() {
+            ctx.spend(match &ended {
+                Ok(output) => cost_of(output, &input),
+                // What a call that failed may have cost was counted when it failed. A model step that says nothing of a cost
+                // counts as one without a price.
+                Err(_) => cost_of_failure(&input, Some(0)),
+            });
         }
-        Ok(Flow::Done(output))
+        Ok(Flow::Done(ended?))
     }
 }
 
-/// What a model's answer has cost, by its output.
+/// What a model's answer has cost, by its output. A server that names more than is believed has told no price.
 fn cost_of(output: &Value, input: &Json) -> Cost {
-    let text = |value: &Value| value.as_str().map(|text| text.chars().take(100).collect());
-    let micros = output["cost_micros"].as_u64();
+    let micros = output["cost_micros"].as_u64().filter(|micros| *micros <= COST_MICROS_MAX);
+    let tokens = |name: &str| output["usage"][name].as_u64().map(|tokens| tokens.min(TOKENS_MAX));
     Cost {
         micros: micros.unwrap_or_default(),
         unit: None,
         unpriced: micros.is_none(),
-        input_tokens: output["usage"]["input_tokens"].as_u64(),
-        output_tokens: output["usage"]["output_tokens"].as_u64(),
-        provider: input.to_value().ok().and_then(|input| text(&input["connection"])),
-        model: text(&output["model"]),
+        input_tokens: tokens("input_tokens"),
+        output_tokens: tokens("output_tokens"),
+        provider: input.to_value().ok().and_then(|input| cost_name(&input["connection"])),
+        model: cost_name(&output["model"]),
     }
+}
+
+/// What a call has cost that brought no answer; nothing where its price is not known.
+fn cost_of_failure(input: &Json, micros: Option<u64>) -> Cost {
+    let input = input.to_value().unwrap_or_default();
+    Cost {
+        micros: micros.unwrap_or_default().min(COST_MICROS_MAX),
+        unpriced: micros.is_none(),
+        provider: cost_name(&input["connection"]),
+        model: cost_name(&input["model"]),
+        ..Cost::default()
+    }
+}
+
+/// A name as a cost takes it.
+fn cost_name(value: &Value) -> Option<String> {
+    let mut name = value.as_str()?.to_owned();
+    let mut end = name.len().min(NAME_BYTES_MAX);
+    while !name.is_char_boundary(end) {
+        end -= 1;
+    }
+    name.truncate(end);
+    Some(name)
+}
+
+/// Whether a model may have answered, and the answer was lost: then it is paid for. Providers take nothing for what they answer with
+/// an error of their own.
+fn may_have_cost(failure: &CallFailure) -> bool {
+    failure.sent == Sent::Unknown && !["HTTP_500", "HTTP_503", "HTTP_529"].contains(&failure.code.as_str())
 }
 
 /// The attempt at a step, and its secrets.
@@ -141,6 +174,10 @@ struct RollbackInput {
 }
 
 impl ConnectorTask {
+    fn is_model(&self) -> bool {
+        self.connector.declaration().operation == MODEL_CHAT
+    }
+
     async fn carry_out(&self, step: Step<'_>, input: &Json) -> Result<Value, TaskError> {
         if step.ctx.kind() == StepKind::Rollback {
             return self.undo(step, input).await;
@@ -176,6 +213,12 @@ impl ConnectorTask {
             };
             let ended = caller.perform(operation, &facts, &leave).await;
             reached(Failpoint::ConnectorAfterCall);
+            if let Err(failure) = &ended
+                && self.is_model()
+                && may_have_cost(failure)
+            {
+                ctx.spend(cost_of_failure(request, caller.model_cost_at_most(fields)));
+            }
             match ended {
                 Err(failure) if failure.sent == Sent::Unknown && class == EffectClass::Unsafe => {
                     self.find_out(ctx, operation, &facts, failure).await

@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use interlock_connectors::price::{Price, Prices};
 use interlock_connectors::send::Caller;
 use interlock_connectors::{CallFacts, Connection, Connections as Places};
 use interlock_core::json::Json;
@@ -71,7 +72,10 @@ fn start(fake: &Fake, target: &Target) -> Running {
 /// A worker that calls the target, with secrets from wherever a test says.
 pub fn start_with(fake: &Fake, target: &Target, credentials: Credentials) -> Running {
     let place = |name: &str| Connection::new(name, &format!("https://{name}.example")).with_secret("TOKEN");
-    let places = ["slack", "servicenow", "openai"].iter().fold(Places::default(), |all, name| all.with(place(name)));
+    let mut places =
+        ["slack", "servicenow", "openai"].iter().fold(Places::default(), |all, name| all.with(place(name)));
+    let price = Price { input: 1.0, output: 10.0 };
+    places.prices = Prices::new([("priced".to_owned(), price)].into());
     let caller = Caller::new(Outbound::over(Arc::new(target.clone())), places, credentials);
     let pauses = ProbePauses { first: Duration::from_secs(1), settled: Duration::from_secs(35) };
     let connectors = Connectors::new(caller).with_pauses(pauses);
@@ -356,6 +360,52 @@ async fn a_model_step_is_a_call_like_another() {
     running.stop().await;
     assert_eq!(fake.state().intents[0].effect, EffectClass::Idempotent);
     assert_eq!(target.asked(), ["POST /chat/completions"]);
+}
+
+/// A run has a cap on what it spends: a try that failed counts as what it may have cost, and as nothing where the model certainly did
+/// not answer.
+#[tokio::test(start_paused = true)]
+async fn a_model_call_that_failed_costs_what_it_may_have_cost() {
+    for (model, status, cost) in [
+        ("priced", Some(429), (0, false)),
+        ("priced", Some(400), (0, false)),
+        ("priced", Some(503), (0, false)),
+        ("m", Some(429), (0, false)),
+        // 9 bytes and what stands around two messages, and 100 tokens.
+        ("priced", None, (9 + 64 + 1_000, false)),
+        ("priced", Some(504), (9 + 64 + 1_000, false)),
+        ("priced", Some(200), (9 + 64 + 1_000, false)),
+        ("m", None, (0, true)),
+    ] {
+        let fake = Fake::new();
+        let target = Target::new(move |_, _| status.map(|status| (status, json!({ "choices": [] }))));
+        let running = start(&fake, &target);
+        let input = json!({ "model": model, "prompt": "Is it up?", "max_tokens": 100, "connection": "openai" });
+        let asking = step(&fake, "model", &input);
+        let outcome = fake.run_one(Assignment { kind: StepKind::Model, ..asking }).await;
+        assert!(!matches!(outcome, ReportedOutcome::Completed { .. }), "{outcome:?}");
+        running.stop().await;
+        let spent = fake.state().reports[0].cost.clone().unwrap();
+        assert_eq!((spent.micros, spent.unpriced), cost, "{model} {status:?}");
+        assert_eq!((spent.provider.as_deref(), spent.model.as_deref()), (Some("openai"), Some(model)));
+    }
+}
+
+/// What a server says of itself does not keep the step from being reported.
+#[tokio::test(start_paused = true)]
+async fn a_model_that_boasts_has_no_price() {
+    let fake = Fake::new();
+    let target = Target::new(|_, _| {
+        let usage = json!({ "prompt_tokens": u64::MAX, "completion_tokens": 2 });
+        let choices = json!([{ "message": { "content": "Yes." } }]);
+        Some((200, json!({ "model": format!("priced-1{}", "é".repeat(100)), "choices": choices, "usage": usage })))
+    });
+    let running = start(&fake, &target);
+    let asking = step(&fake, "model", &json!({ "model": "priced", "prompt": "Is it up?" }));
+    fake.run_one(Assignment { kind: StepKind::Model, ..asking }).await;
+    running.stop().await;
+    let spent = fake.state().reports[0].cost.clone().unwrap();
+    assert!(spent.unpriced && spent.check().is_ok(), "{spent:?}");
 }
 
 #[tokio::test(start_paused = true)]

@@ -4,13 +4,10 @@ use crate::definition::{Definition, InputType, Step};
 use crate::diagnostic::{Code, Report};
 use crate::expression::budget::Budget;
 use crate::expression::pieces::{self, OPEN, Piece};
-use crate::expression::reference::{Fault, NamesInScope, faults};
+use crate::expression::reference::{EVENT_TRIGGER_FIELDS, Fault, NamesInScope, SCHEDULE_TRIGGER_FIELDS, faults};
 use crate::node::{Node, Span};
 use crate::shape::{Expression, TextTemplate};
 use crate::source::Source;
-
-/// What the expressions of triggers see.
-const EVENT: &[&str] = &["event", "trigger"];
 
 pub fn check(definition: &Definition, source: &Source, budget: &Budget, report: &mut Report) {
     let inputs: Vec<(&str, Option<InputType>)> = definition
@@ -34,7 +31,7 @@ pub fn check(definition: &Definition, source: &Source, budget: &Budget, report: 
     for (index, step) in definition.steps.iter().enumerate() {
         let (before, later) = ids.split_at(index);
         let known =
-            NamesInScope { inputs: Some(&inputs), steps: Some(before), later, free: &[], run: true, secrets: false };
+            NamesInScope { inputs: Some(&inputs), steps: Some(before), later, run: true, ..NamesInScope::default() };
         self::step(step, &known, &mut checker);
         if let Some(rollback) = &step.rollback {
             if let Some(with) = &rollback.with {
@@ -52,7 +49,7 @@ pub fn check(definition: &Definition, source: &Source, budget: &Budget, report: 
 
 fn triggers(definition: &Definition, checker: &mut Checker<'_>) {
     let Some(on) = &definition.on else { return };
-    let known = NamesInScope { free: EVENT, ..NamesInScope::default() };
+    let known = NamesInScope { free: &["event"], trigger: EVENT_TRIGGER_FIELDS, ..NamesInScope::default() };
     let filters = (on.webhook.0.iter().map(|trigger| (&trigger.filter, &trigger.inputs)))
         .chain(on.github.0.iter().map(|trigger| (&trigger.filter, &trigger.inputs)))
         .chain(on.slack.0.iter().map(|trigger| (&trigger.filter, &trigger.inputs)))
@@ -68,7 +65,7 @@ fn triggers(definition: &Definition, checker: &mut Checker<'_>) {
             checker.tree(&template.0, &NamesInScope { secrets, ..known });
         }
     }
-    let known = NamesInScope { free: &["trigger"], ..NamesInScope::default() };
+    let known = NamesInScope { trigger: SCHEDULE_TRIGGER_FIELDS, ..NamesInScope::default() };
     for (key, template) in on.schedule.0.iter().flat_map(|trigger| &trigger.inputs.0) {
         let secrets = definition.inputs.get(&key.name).is_some_and(crate::definition::Input::is_secret);
         checker.tree(&template.0, &NamesInScope { secrets, ..known });

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use interlock_core::limits::{
     ATTEMPTS_MAX, DEDUPE_WINDOW_MAX, RUN_TIMEOUT_MAX, STEPS_PER_WORKFLOW_MAX, VOTES_PER_APPROVAL_MAX, WAIT_MAX,
 };
+use interlock_core::plan::command::reserved_capability;
 use interlock_core::plan::rules::Dedupe;
 use interlock_core::state::{EffectClass, StepKind};
 use interlock_core::text::article::with_article;
@@ -91,6 +92,13 @@ fn one(step: &Step, report: &mut Report) {
         }
     }
     retry(step, report);
+    for name in step.requires.iter().flat_map(|requires| &requires.capabilities) {
+        if let Some((prefix, field)) = reserved_capability(name) {
+            report
+                .error(Code::InvalidName, name.span, format!("`{}` cannot be a capability", &***name))
+                .help(format!("for what begins with `{prefix}` write `requires: {{ {field}: … }}`"));
+        }
+    }
     if let Some(rule) = &step.idempotency {
         duration(rule.window, DEDUPE_WINDOW_MAX, report);
         let only_reads = step.kind().is_some_and(|kind| effect_of(step, kind) == EffectClass::Read);
@@ -218,7 +226,7 @@ fn placed(step: &Step) -> Vec<(&'static str, Option<Span>, &'static [StepKind])>
         ("retry", step.retry.as_ref().map(|retry| retry.span), ACTS),
         ("rollback", step.rollback.as_ref().map(|rollback| rollback.span), ACTS),
         ("credentials", step.credentials.first().map(|name| name.span), GOVERNED),
-        ("requires", step.requires.as_ref().map(|requires| requires.span), &[Command]),
+        ("requires", step.requires.as_ref().map(|requires| requires.span), &[Task, Command]),
         ("idempotency", step.idempotency.as_ref().map(|rule| rule.span), &[Command, Connector]),
         ("confidence_score", step.confidence_score.map(|score| score.span), GOVERNED),
         ("auto_approve_threshold", step.auto_approve_threshold.map(|threshold| threshold.span), GOVERNED),
@@ -238,9 +246,6 @@ fn misplaced(step: &Step, kind: StepKind, report: &mut Report) {
             ("with", StepKind::Command) => diagnostic.help("put what the command needs into its arguments or `env`"),
             ("credentials", StepKind::Task) => {
                 diagnostic.help("a task's own code has its credentials; pass secrets in `with`: `${{ secrets.NAME }}`");
-            }
-            ("requires", StepKind::Task) => {
-                diagnostic.help("give the step a `queue` that only workers with what it needs serve");
             }
             ("idempotency", StepKind::Task) => {
                 diagnostic

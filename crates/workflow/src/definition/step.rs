@@ -57,7 +57,7 @@ record! {
         auto_approve_threshold: Option<At<f64>>,
         /// Names of credentials that it is given, never their values; of commands, connectors and models.
         credentials: Vec<At<Name>>,
-        /// What a worker must offer to be given the step; of commands.
+        /// What a worker must offer to be given the step; of tasks and commands.
         requires: Option<Requires>,
         /// How long one attempt may take. Where omitted: a command has what its profile allows, everything else has no limit
         /// but the run's.

@@ -21,6 +21,8 @@ pub struct NamesInScope<'a> {
     pub later: &'a [&'a str],
     /// Other names in reach, whose fields are free.
     pub free: &'a [&'a str],
+    /// The fields of `trigger`; none where it is not in reach.
+    pub trigger: &'a [&'a str],
     /// `run` with its fields is in reach.
     pub run: bool,
     /// A secret may stand here alone.
@@ -29,6 +31,9 @@ pub struct NamesInScope<'a> {
 
 /// What `run` has.
 pub const RUN_FIELDS: &[&str] = &["id", "subject", "workspace", "labels", "workflow", "version"];
+/// What `trigger` has where an event from outside starts a run, and where a schedule does.
+pub const EVENT_TRIGGER_FIELDS: &[&str] = &["kind", "endpoint", "event", "key"];
+pub const SCHEDULE_TRIGGER_FIELDS: &[&str] = &["kind", "schedule", "slot", "key"];
 /// What a step in `steps` has.
 pub const STEP_FIELDS: &[&str] = &["output", "state"];
 
@@ -269,6 +274,13 @@ impl Check<'_> {
                     self.fault(Code::UnknownReference, range, format!("`run` has no `{name}`"), help);
                 }
             }
+            ("trigger", [name, ..]) if !self.known.trigger.is_empty() => {
+                if !self.known.trigger.contains(name) {
+                    let help = Some(hint(name, self.known.trigger.iter().copied()));
+                    let range = self.member(node, root, name);
+                    self.fault(Code::UnknownReference, range, format!("`trigger` has no `{name}`"), help);
+                }
+            }
             _ => self.root(node, root),
         }
     }
@@ -303,9 +315,12 @@ impl Check<'_> {
 
     fn root(&mut self, node: &IdedExpr, name: &str) {
         let mut roots: Vec<&str> = self.known.free.to_vec();
-        for (there, root) in
-            [(self.known.inputs.is_some(), "inputs"), (self.known.steps.is_some(), "steps"), (self.known.run, "run")]
-        {
+        for (there, root) in [
+            (!self.known.trigger.is_empty(), "trigger"),
+            (self.known.inputs.is_some(), "inputs"),
+            (self.known.steps.is_some(), "steps"),
+            (self.known.run, "run"),
+        ] {
             if there {
                 roots.push(root);
             }
@@ -515,6 +530,7 @@ mod tests {
             steps: Some(&["check", "restart"]),
             later: &["note", "done"],
             free: &[],
+            trigger: &[],
             run: true,
             secrets: true,
         }
@@ -568,6 +584,22 @@ mod tests {
         }
         assert_eq!(found("1 +")[0].0, Code::ExpressionSyntax);
         assert_eq!(found("  ")[0].0, Code::ExpressionSyntax);
+    }
+
+    #[test]
+    fn a_trigger_has_the_fields_that_it_is_given() {
+        let found = |source: &str, trigger: &'static [&'static str]| {
+            let known = NamesInScope { free: &["event"], trigger, ..NamesInScope::default() };
+            let faults = faults(source, &known, false);
+            faults.into_iter().map(|fault| (fault.code, source[fault.range].to_owned())).collect::<Vec<_>>()
+        };
+        let wrong = |name: &str| vec![(Code::UnknownReference, name.to_owned())];
+        assert_eq!(found("event.action + trigger.key + trigger.event", EVENT_TRIGGER_FIELDS), []);
+        assert_eq!(found("trigger.payload.action == 'opened'", EVENT_TRIGGER_FIELDS), wrong("payload"));
+        assert_eq!(found("trigger.slot", EVENT_TRIGGER_FIELDS), wrong("slot"));
+        assert_eq!(found("trigger.slot + trigger.schedule", SCHEDULE_TRIGGER_FIELDS), []);
+        assert_eq!(found("trigger.endpoint", SCHEDULE_TRIGGER_FIELDS), wrong("endpoint"));
+        assert_eq!(found("trigger.key", &[]), wrong("trigger"));
     }
 
     #[test]

@@ -209,7 +209,7 @@ fn a_field_without_effect_on_its_kind_is_refused_where_it_stands() {
         ("retry", "{ max_attempts: 2 }", &acts),
         ("rollback", "{ task: b }", &acts),
         ("credentials", "[c]", &governed),
-        ("requires", "{ capabilities: [ssh] }", &["command"]),
+        ("requires", "{ capabilities: [ssh] }", &["task", "command"]),
         ("idempotency", "{ dedupe: run }", &["command", "connector"]),
         ("confidence_score", "0.5", &governed),
         ("auto_approve_threshold", "0.5", &governed),
@@ -241,8 +241,12 @@ fn a_field_without_effect_on_its_kind_is_refused_where_it_stands() {
             assert_eq!(refused, !takes.contains(&kind), "`{field}` on a {kind} step");
         }
     }
-    let shown = refused(&step("task: a\n    requires: { capabilities: [ssh] }")).render(Style::default());
-    assert!(shown.contains("`requires` has no effect on a task step") && shown.contains("`queue`"), "{shown}");
+    let reserved = [("label:rack", "labels"), ("max_latency_ms:5", "max_latency_ms"), ("segment:a", "network_segment")];
+    for (name, field) in reserved {
+        let asking = format!("task: a\n    requires: {{ capabilities: [{name}] }}");
+        let shown = refused(&step(&asking)).render(Style::default());
+        assert!(shown.contains("cannot be a capability") && shown.contains(&format!("{{ {field}: ")), "{shown}");
+    }
 }
 
 #[test]

@@ -6,16 +6,17 @@ use std::sync::Arc;
 use super::case::{Case, Opening, Ruled, pause, session};
 use super::plans::{Tuned, gate, plan, signal, task, tasks, timer, transform};
 use crate::decide::{Command, Completion, Outcome};
-use crate::governance::judge::Decision;
-use crate::json::Hash;
+use crate::governance::action::Action;
+use crate::governance::judge::{Decision, Judge, Ruling};
+use crate::json::{Hash, HashHex};
 use crate::limits;
 use crate::plan::OnDenial;
 use crate::plan::retry::ErrorClass;
 use crate::rejection::Rejection;
-use crate::run::Phase;
 use crate::run::change::{ClaimChange, SideWrite};
 use crate::run::event::Event;
 use crate::run::why::{Cause, Surroundings, why};
+use crate::run::{Phase, Run};
 use crate::state::{RunState, StepState};
 use crate::time::Millis;
 
@@ -115,6 +116,51 @@ fn the_next_step_comes_with_the_completion_where_that_is_allowed() {
             assert!(matches!(case.change.live, crate::run::change::LiveChange::Advance(_)));
         }
     }
+}
+
+/// Allows everything in every run, by a bundle of which this is every byte of the hash.
+#[derive(Debug)]
+struct AlwaysStands(u8);
+
+impl Judge for AlwaysStands {
+    fn judge(&self, _: &Action, _: &Run) -> Ruling {
+        Ruling::standing(HashHex(Hash([self.0; 32])))
+    }
+}
+
+/// The first byte of the bundle's hash that the last change names, and whether it says that the bundle is the same as before.
+fn named_by(case: &Case) -> (Option<u8>, bool) {
+    let named = case.events().into_iter().find_map(|event| match event {
+        Event::StepStarted { bundle, same_bundle, .. } => Some((bundle.map(|hash| hash.0.0[0]), same_bundle)),
+        _ => None,
+    });
+    named.expect("a step has started")
+}
+
+#[test]
+fn a_run_names_the_bundle_that_allows_its_steps_once_and_another_one_again() {
+    fn goes_on(case: &mut Case) -> (Option<u8>, bool) {
+        let outcome = Outcome::Completed { output: crate::json::Json::null() };
+        let completion = Completion { claim_next: Some(super::case::claimer(1)), ..case.completion(outcome) };
+        case.tell(Command::Complete(completion));
+        named_by(case)
+    }
+    let judge = Arc::new(AlwaysStands(3));
+    let mut case = Opening { claim: Some(super::case::claimer(1)), judge, ..Opening::of(tasks(6)) }.start();
+    assert_eq!(named_by(&case), (Some(3), false));
+    assert_eq!(goes_on(&mut case), (None, true));
+    case.judge = Arc::new(AlwaysStands(4));
+    assert_eq!(goes_on(&mut case), (Some(4), false));
+    // Another process does not know what was named.
+    case.run.named_bundle = None;
+    assert_eq!(goes_on(&mut case), (Some(4), false));
+    // A worker that comes for the step.
+    let outcome = Outcome::Completed { output: crate::json::Json::null() };
+    case.tells(|case| case.reports(outcome)).tells(Case::claim_judged);
+    assert_eq!(named_by(&case), (None, true));
+    // No policy was asked: there is nothing to name.
+    case.judge = Arc::new(crate::governance::judge::AllowDeclared);
+    assert_eq!(goes_on(&mut case), (None, false));
 }
 
 #[test]

@@ -359,5 +359,16 @@ fn what_has_no_price_counts_as_all_that_is_left() {
         let outcome = Outcome::Completed { output: Json::null() };
         case.tell(Command::Complete(Completion { cost: cost.map(Box::new), ..case.completion(outcome) }));
         assert_eq!((case.run.notes.spent_micros, case.run.reason), (100, Some(Reason::SpendExhausted)));
+        assert!(case.run.notes.unpriced, "the tenant's rules may limit what is spent too");
+        let error = case.step(1).last_error.clone().unwrap();
+        assert!(
+            error.message.contains("the price of something that the run has used is not known"),
+            "{}",
+            error.message
+        );
+        assert!(
+            crate::decide::resume(&case.run, None).unwrap().used.unpriced,
+            "a run that goes on with it knows it too"
+        );
     }
 }

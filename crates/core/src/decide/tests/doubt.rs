@@ -252,6 +252,31 @@ fn that_it_did_not_happen_is_believed_when_nothing_can_arrive_any_more() {
     }
 }
 
+/// Who cancels a run in doubt does not make the one wait longer who says what became of the effect.
+#[test]
+fn a_doubt_that_was_there_before_a_cancel_has_waited_already() {
+    let mut case = Case::of(plan(vec![unsafe_step()]));
+    case.claim().tells(|case| case.intent(EffectClass::Unsafe)).tells(Case::lease_expired);
+    let (known_at, receipt) = (case.now + limits::EFFECT_SETTLES_AFTER, case.open_receipt().unwrap());
+    case.after(Millis(20_000)).tell(cancel(false));
+    assert_eq!((case.state(), case.run.notes.doubt_known_at), (RunState::Canceled, Some(known_at)));
+    let after_end = case.now + limits::SESSION_LEASE + limits::EFFECT_SETTLES_AFTER;
+    assert_eq!(receipt.deniable_from(&case.run, after_end), known_at);
+    assert_eq!(receipt.deniable_from(&case.run, known_at - Millis(1)), known_at - Millis(1));
+
+    // What a worker still had when the run was canceled may be on its way from then on.
+    let mut case = Case::of(plan(vec![unsafe_step()]));
+    case.claim().tells(|case| case.intent(EffectClass::Unsafe));
+    let mut receipt = case.open_receipt().unwrap();
+    receipt.state = ReceiptState::InDoubt;
+    // As an earlier cancel with a rollback leaves it, about another step.
+    case.run.notes.doubt_known_at = Some(case.now);
+    case.tell(cancel(false)).tells(Case::lease_expired);
+    assert_eq!((case.state(), case.run.notes.doubt_known_at), (RunState::Canceled, None));
+    let after_end = case.now + limits::SESSION_LEASE + limits::EFFECT_SETTLES_AFTER;
+    assert_eq!(receipt.deniable_from(&case.run, after_end), after_end);
+}
+
 #[test]
 fn what_may_still_arrive_is_not_undone_before_it_has() {
     let settles = limits::EFFECT_SETTLES_AFTER;

@@ -18,7 +18,8 @@ use crate::state::{ApprovalState, Reason, RunState, StepState};
 #[derive(Clone)]
 pub struct Rows {
     start: Run,
-    plan: Json,
+    /// Read back from its text once: it stays as it is, and is compared after every change.
+    plan: Arc<Plan>,
     live: Option<LiveRow>,
     end: Option<End>,
     version: u64,
@@ -37,9 +38,10 @@ fn stored<T: Serialize + DeserializeOwned>(value: &T) -> T {
 
 impl Rows {
     pub fn of(run: &Run) -> Self {
+        let plan: Plan = run.plan.encode().1.decode().unwrap();
         Self {
             start: run.clone(),
-            plan: run.plan.encode().1,
+            plan: Arc::new(plan),
             live: None,
             end: None,
             version: 0,
@@ -105,8 +107,7 @@ impl Rows {
 
     fn rebuild(&self) -> Run {
         let mut run = self.start.clone();
-        let plan: Plan = self.plan.decode().unwrap();
-        run.plan = Arc::new(plan);
+        run.plan = Arc::clone(&self.plan);
         run.added = Arc::new(self.added.values().cloned().collect());
         run.version = self.version;
         run.steps = vec![Step::default(); run.forward_len() + self.added.len()];
@@ -140,6 +141,8 @@ impl Rows {
             // The control of a terminal run is never read.
             memory.control = rebuilt.control;
         }
+        // Known to the process alone: it spares events a hash.
+        memory.named_bundle = rebuilt.named_bundle;
         for step in &mut memory.steps {
             forget(step);
         }

@@ -1,6 +1,8 @@
 //! From claims to an account of this server. The account is made at the first sign-in, and takes groups and roles from
 //! the provider at every one; an account that an admin has disabled stays so.
 
+use std::collections::BTreeSet;
+
 use interlock_core::limits::GROUPS_MAX;
 use interlock_core::tenant::identity::Roles;
 use interlock_store::{ChangeUser, UserRow};
@@ -9,7 +11,7 @@ use serde_json::{Value, json};
 use super::token::Claims;
 use super::{OidcError, OidcOptions, Provider};
 use crate::api_error::ApiError;
-use crate::identity::{Identity, note, people};
+use crate::identity::{Identity, access, note, people};
 
 /// How many names are tried for a person whose name another account has.
 const NAMES_TRIED: u32 = 20;
@@ -29,7 +31,12 @@ impl Provider {
             if user.disabled_at.is_some() {
                 return Err(OidcError::Refused("your account is disabled; ask an admin".into()).into());
             }
-            let changed = user.groups != groups || user.roles != roles;
+            let sorted = |groups: &[String]| groups.iter().cloned().collect::<BTreeSet<_>>();
+            let changed = sorted(&user.groups) != sorted(&groups) || user.roles != roles;
+            if changed {
+                // Whoever changed it there: for this server it is a change of access like that of an admin.
+                access::record(&mut user, issuer.clone(), identity.engine().now());
+            }
             user.groups = groups;
             user.roles = roles;
             user.display_name = text(claims, "name").map(str::to_owned).or(user.display_name);
@@ -67,7 +74,8 @@ impl Provider {
         Err(OidcError::Refused(format!("too many people are called `{wanted}` here")).into())
     }
 
-    fn name(&self, claims: &Claims) -> String {
+    /// How the person is called here, if the name is not another account's.
+    pub(crate) fn name(&self, claims: &Claims) -> String {
         let fitting = |claim: &String| people::person_name(text(claims, claim)?.to_owned()).ok();
         let subject = text(claims, "sub").unwrap_or_default();
         self.options().name_claims.iter().find_map(fitting).unwrap_or_else(|| {

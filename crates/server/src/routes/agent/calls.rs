@@ -18,7 +18,7 @@ pub struct Calls(Router);
 
 impl Calls {
     pub fn new(state: &AppState) -> Self {
-        let calls = Router::from(super::calls())
+        let calls = super::calls::<Router<AppState>>()
             .route_layer(from_fn(check_query))
             .route_layer(from_fn_with_state(state.clone(), guard::check))
             .fallback(no_such_call)

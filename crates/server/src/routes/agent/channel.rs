@@ -1,5 +1,6 @@
 //! `WS /agent/channel`: a worker's calls over one connection. Each frame goes the way that a request of its own would go,
-//! past the guard too: a key that is revoked meanwhile gets nothing more done, and its channel is closed.
+//! past the guard too: a key that is revoked meanwhile gets nothing more done, and its channel is closed. So are the channels of
+//! a tenant that switches them off.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,6 +11,7 @@ use axum::extract::{Extension, Request, State};
 use axum::http::{self, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 use futures::{SinkExt as _, StreamExt as _};
+use interlock_core::ids::TenantId;
 use interlock_core::tenant::identity::Permission;
 use interlock_protocol::agent::path;
 use interlock_protocol::call;
@@ -41,6 +43,9 @@ const SEND_TIMEOUT: Duration = Duration::from_secs(10);
 /// it must not hand out.
 const LAST_ANSWERS: Duration = Duration::from_secs(5);
 
+/// How often it is looked whether the tenant has switched channels off.
+const SWITCH_LOOKED_AT: Duration = Duration::from_secs(2);
+
 /// Make the calls of a worker over a WebSocket
 ///
 /// A text frame `{"id": 7, "call": "/api/v1/agent/poll", "body": {…}}` is what a `POST` to that address would be; its answer
@@ -71,7 +76,8 @@ pub async fn channel(
     let max = channel_limits::FRAME_BYTES_MAX;
     let upgrade = upgrade?.0.max_message_size(max).max_frame_size(max);
     let proof = (Proof::of(&parts), credential);
-    let mut response = upgrade.on_upgrade(move |socket| serve(socket, (state, seat), calls, proof)).into_response();
+    let place = (state, seat, caller.tenant);
+    let mut response = upgrade.on_upgrade(move |socket| serve(socket, place, calls, proof)).into_response();
     response.headers_mut().insert(CALL_CONTEXT, HeaderValue::from_static("1"));
     Ok(response)
 }
@@ -129,10 +135,22 @@ enum Outgoing {
     Close { code: u16, reason: Utf8Bytes },
 }
 
-/// Works on calls until the worker goes, its credential counts no more, or the server stops.
+/// Returns once the tenant has switched channels off. A store that cannot be read switches nothing off.
+async fn switched_off(state: &AppState, tenant: TenantId) {
+    loop {
+        tokio::time::sleep(SWITCH_LOOKED_AT).await;
+        match state.tenants().has_channels(tenant).await {
+            Ok(true) => {}
+            Ok(false) => return,
+            Err(error) => tracing::debug!(%error, "whether a tenant has channels could not be looked at again"),
+        }
+    }
+}
+
+/// Works on calls until the worker goes, its credential counts no more, its tenant has no channels any more, or the server stops.
 async fn serve(
     socket: WebSocket,
-    (state, _seat): (AppState, Seat),
+    (state, _seat, tenant): (AppState, Seat, TenantId),
     calls: Calls,
     (proof, credential): (Proof, ShownCredential),
 ) {
@@ -144,10 +162,12 @@ async fn serve(
     let mut working = JoinSet::new();
     let taken_back = credential.taken_back(state.identity(), Permission::Work);
     tokio::pin!(taken_back);
+    let mut switched_off = Box::pin(switched_off(&state, tenant));
     let (code, reason) = loop {
         let heard = tokio::select! {
             () = state.shutdown().cancelled() => break (close::RESTART, Utf8Bytes::default()),
             () = &mut taken_back => break (close::UNAUTHORIZED, Utf8Bytes::default()),
+            () = &mut switched_off => break (close::RESTART, "the tenant's workers make requests".into()),
             _ = &mut writing => return,
             Some(answered) = working.join_next() => match answered {
                 Ok(StatusCode::UNAUTHORIZED) => break (close::UNAUTHORIZED, Utf8Bytes::default()),

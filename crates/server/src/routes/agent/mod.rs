@@ -15,13 +15,10 @@ mod register;
 mod renew;
 mod unregister;
 
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
+use crate::listing::{Listing, routes};
 
-use crate::state::AppState;
-
-pub fn routes() -> OpenApiRouter<AppState> {
-    OpenApiRouter::default()
+pub fn routes<L: Listing>() -> L {
+    L::default()
         .routes(routes!(enrol::enrol))
         .routes(routes!(renew::renew))
         .routes(routes!(channel::channel))
@@ -30,8 +27,8 @@ pub fn routes() -> OpenApiRouter<AppState> {
 }
 
 /// What a session is held by, each by itself, as a frame of the [`channel`], or over the [`broker`].
-fn calls() -> OpenApiRouter<AppState> {
-    OpenApiRouter::default()
+fn calls<L: Listing>() -> L {
+    L::default()
         .routes(routes!(register::register))
         .routes(routes!(heartbeat::heartbeat))
         .routes(routes!(poll::poll))

@@ -4,7 +4,7 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use interlock_core::limits::NAME_BYTES_MAX;
-use interlock_core::plan::command::commanded_profile;
+use interlock_core::plan::command::{commanded_profile, reserved_capability};
 use interlock_core::rejection::Rejection;
 use interlock_core::work::{WorkerHello, WorkerTerms};
 use interlock_engine::sessions::EnrolledWorker;
@@ -93,6 +93,14 @@ fn check(hello: &WorkerHello) -> Result<(), ApiError> {
     }
     if capabilities.clone().count() > limits::CAPABILITIES_MAX {
         return Err(ApiError::invalid(format!("a worker names at most {} capabilities", limits::CAPABILITIES_MAX)));
+    }
+    let reserved = capabilities.clone().find_map(|name| Some((name, reserved_capability(name)?)));
+    if let Some((name, (prefix, field))) = reserved {
+        return Err(ApiError::invalid(format!(
+            "`{}` cannot be a capability: what begins with `{prefix}` stands for a step's `requires.{field}`, and no worker says \
+             it as a capability",
+            name.escape_debug()
+        )));
     }
     if let Some(named) = &hello.environments {
         let terms = WorkerTerms { environments: named.clone(), ..WorkerTerms::default() };

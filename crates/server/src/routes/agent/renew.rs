@@ -3,14 +3,15 @@
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
-use interlock_engine::EngineError;
+use interlock_core::json::Hash;
 use interlock_pki::{SigningRequest, WorkerIdentity};
 use interlock_protocol::enrolment::{RenewCertificate, WorkerCertificate, path};
 use interlock_store::{Changed, RenewWorker};
+use serde_json::json;
 
 use super::enrol::unavailable;
 use crate::api_error::ApiError;
-use crate::identity::{Caller, Via};
+use crate::identity::{Caller, Via, note};
 use crate::request::Body;
 use crate::state::AppState;
 
@@ -46,7 +47,11 @@ pub async fn renew(
     })?;
     let renew =
         RenewWorker { tenant: caller.tenant, identity: row.id, at: now, certificate_expires_at: signed.expires_at };
-    if store.write(renew).await.map_err(EngineError::from)? == Changed::Gone {
+    // The next certificate may be for another key: the log says which.
+    let key = Hash::of(request.public_key_der());
+    let details = json!({ "name": row.name, "key": key.to_string(), "certificate_expires_at": signed.expires_at });
+    let what = note::by(&caller, "worker_identity.renewed", row.id, &details);
+    if state.identity().write_noted(caller.tenant, renew, what).await? == Changed::Gone {
         return Err(ApiError::unauthorized());
     }
     Ok(Json(WorkerCertificate {

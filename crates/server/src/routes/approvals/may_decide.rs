@@ -28,7 +28,8 @@ pub async fn may_decide(
         return Ok(None);
     }
     let Some(open) = open_approval(run, approval) else { return Ok(Some(false)) };
-    let question = Question { approvers: &open.approvers, quorum: open.quorum, approve: true };
+    let asked = open.asked_groups();
+    let question = Question { approvers: &asked, quorum: open.quorum, approve: true };
     let voter = match eligible(state, caller, run, question, &VoterClaims::default()).await {
         Ok(voter) => voter,
         Err(error) if error.status().is_client_error() => return Ok(Some(false)),

@@ -12,13 +12,10 @@ pub mod view;
 pub mod vote;
 pub mod voter;
 
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
+use crate::listing::{Listing, routes};
 
-use crate::state::AppState;
-
-pub fn routes() -> OpenApiRouter<AppState> {
-    OpenApiRouter::default()
+pub fn routes<L: Listing>() -> L {
+    L::default()
         .routes(routes!(list::list))
         .routes(routes!(get::get))
         .routes(routes!(decide::decide))

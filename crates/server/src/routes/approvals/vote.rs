@@ -4,12 +4,14 @@ use axum::Json;
 use axum::extract::State;
 use interlock_core::ids::{ApprovalId, RunId, TenantId};
 use interlock_core::run::Run;
+use interlock_core::run::approval::Approval;
 use interlock_core::state::RunState;
-use interlock_core::text::visible::visible;
+use interlock_core::text::visible::{is_blank, visible};
 use interlock_engine::commands::vote::VoteRequest;
 use interlock_protocol::approvals::{ApprovalView, CastVote, Voted, path};
 use interlock_store::ApprovalRow;
 
+use super::may_decide::open_approval;
 use super::repeat::is_repeated;
 use super::view::{self, OfApproval};
 use super::voter::{Question, VoterClaims, voter};
@@ -58,7 +60,7 @@ pub async fn loaded(state: &AppState, tenant: TenantId, run: RunId) -> Result<Ru
 
 /// A rejection needs a reason: others have nothing else to go by. `field` is what the request calls it.
 pub fn check_comment(field: &str, approve: bool, comment: Option<&str>) -> Result<(), ApiError> {
-    if approve || comment.is_some_and(|comment| !comment.trim().is_empty()) {
+    if approve || comment.is_some_and(|comment| !is_blank(comment)) {
         return Ok(());
     }
     Err(ApiError::invalid(format!("a rejection needs a reason: say in `{field}` why, it stands beside your vote")))
@@ -82,7 +84,9 @@ pub async fn cast(
     if repeated {
         return Ok(voted(run, shown, person, (run.state, run.version)));
     }
-    let question = Question { approvers: &shown.approvers, quorum: shown.quorum, approve: word.approve };
+    // Where people of several lists are needed, those of each may decide.
+    let asked = open_approval(run, approval).map_or_else(|| shown.approvers.clone(), Approval::asked_groups);
+    let question = Question { approvers: &asked, quorum: shown.quorum, approve: word.approve };
     let voter = voter(state, caller, run, question, &word.by).await?;
     let request = VoteRequest { approval, voter, approve: word.approve, notes: word.notes.clone() };
     let cast = state.runs().vote_by(tenant, run.id, request, caller.vote_metadata()).await;

@@ -1,11 +1,12 @@
 //! In whose right a person votes: their own, or that of a person who has delegated it to them.
 
 use axum::http::StatusCode;
-use interlock_core::run::Run;
 use interlock_core::run::approval::Voter;
+use interlock_core::run::{Phase, Run};
 use interlock_core::tenant::identity::{Permission, Role, Roles};
 
 use crate::api_error::ApiError;
+use crate::identity::access::AccessChange;
 use crate::identity::delegation::LentRight;
 use crate::identity::{Caller, fresh};
 use crate::state::AppState;
@@ -41,6 +42,8 @@ struct Right<'a> {
     of: Option<&'a str>,
     roles: Roles,
     groups: &'a [String],
+    /// Another person has lent it out in its holder's name.
+    lent_by_another: Option<AccessChange>,
 }
 
 impl Right<'_> {
@@ -89,16 +92,19 @@ pub async fn eligible(
 ) -> Result<Voter, ApiError> {
     let person = caller.as_voter()?;
     let lent = state.identity().lent(run.tenant, person).await?;
-    let own = Right { of: None, roles: caller.roles, groups: &caller.groups };
+    let own = Right { of: None, roles: caller.roles, groups: &caller.groups, lent_by_another: None };
     let mut rights: Vec<Right<'_>> = Vec::new();
     if caller.may(Permission::Vote) {
         rights.push(own);
     }
-    for LentRight { of, made_by } in &lent.by {
-        // A person who may not decide must not lend out the right of others either.
-        if *made_by == of.name || !fresh::is_excluded(state, run, made_by).await? {
-            rights.push(Right { of: Some(&of.name), roles: of.roles, groups: &of.groups });
+    for LentRight { of, made_by, made_at } in &lent.by {
+        let by_another = *made_by != of.name;
+        // A person who may not decide must not lend out the right of others either, nor choose the second key.
+        if by_another && (has_voted(run, made_by) || fresh::is_excluded(state, run, made_by).await?) {
+            continue;
         }
+        let lent_by_another = by_another.then(|| AccessChange { at: *made_at, by: made_by.clone() });
+        rights.push(Right { of: Some(&of.name), roles: of.roles, groups: &of.groups, lent_by_another });
     }
     let found = match claimed.on_behalf_of.as_deref() {
         Some(whose) if whose == person => rights.iter().find(|right| right.of.is_none()),
@@ -111,9 +117,17 @@ pub async fn eligible(
         None => no_right(),
     })?;
     right.check_role(claimed.role.as_deref())?;
+    if question.is_one_of_two() && has_lent_out(state, run, person).await? {
+        let detail = "two people must agree here, and one has voted in a right that you have lent out in its holder's \
+                      name; another person decides";
+        return Err(ApiError::new(StatusCode::CONFLICT, "APPROVAL_VOTE_REFUSED", detail));
+    }
     let matter = fresh::Matter::of_run(state, run, question.is_one_of_two()).await?;
     for name in right.of.into_iter().chain([person]) {
         matter.check(state, name).await?;
+    }
+    if let (Some(lender), Some(made)) = (right.of, &right.lent_by_another) {
+        matter.check_lent(state, person, lender, made.clone()).await?;
     }
     let vote = fresh::LinkedVote { of_two: question.quorum > 1, approve: question.approve };
     fresh::check_link(state, caller, run, vote).await?;
@@ -125,6 +139,25 @@ pub async fn eligible(
         one_with: lent.one_with.clone(),
         ..Voter::new(person, right.groups.to_vec())
     })
+}
+
+/// Whether the person is one of those who have voted on what the run waits for.
+fn has_voted(run: &Run, person: &str) -> bool {
+    let Phase::WaitingApproval(open) = &run.current().phase else { return false };
+    open.votes.iter().any(|vote| vote.person == person || vote.on_behalf_of.as_deref() == Some(person))
+}
+
+/// Whether a vote was cast in a right that the person has lent out in its holder's name: they would hold both keys.
+async fn has_lent_out(state: &AppState, run: &Run, person: &str) -> Result<bool, ApiError> {
+    let Phase::WaitingApproval(open) = &run.current().phase else { return Ok(false) };
+    for vote in &open.votes {
+        let Some(holder) = vote.on_behalf_of.as_deref().filter(|holder| *holder != person) else { continue };
+        let lent = state.identity().lent(run.tenant, &vote.person).await?;
+        if lent.by.iter().any(|right| right.of.name == holder && right.made_by == person) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 fn no_right() -> ApiError {

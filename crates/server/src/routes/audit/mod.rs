@@ -6,13 +6,10 @@ mod evidence;
 mod key;
 mod list;
 
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
+use crate::listing::{Listing, routes};
 
-use crate::state::AppState;
-
-pub fn routes() -> OpenApiRouter<AppState> {
-    OpenApiRouter::default()
+pub fn routes<L: Listing>() -> L {
+    L::default()
         .routes(routes!(list::list))
         .routes(routes!(checkpoint::checkpoint))
         .routes(routes!(erase::erase))

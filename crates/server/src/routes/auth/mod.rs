@@ -5,13 +5,10 @@ mod logout;
 mod token;
 mod ws_token;
 
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
+use crate::listing::{Listing, routes};
 
-use crate::state::AppState;
-
-pub fn routes() -> OpenApiRouter<AppState> {
-    OpenApiRouter::default()
+pub fn routes<L: Listing>() -> L {
+    L::default()
         .routes(routes!(login::login))
         .routes(routes!(logout::logout))
         .routes(routes!(token::token))

@@ -12,15 +12,14 @@ use interlock_core::run::change::key_in_words;
 use interlock_protocol::bulk::BulkView;
 use interlock_protocol::runs::RunQuery;
 use interlock_store::BulkJob;
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
 
 use crate::api_error::ApiError;
 use crate::identity::Caller;
+use crate::listing::{Listing, routes};
 use crate::state::AppState;
 
-pub fn routes() -> OpenApiRouter<AppState> {
-    OpenApiRouter::default()
+pub fn routes<L: Listing>() -> L {
+    L::default()
         .routes(routes!(preview::preview))
         .routes(routes!(start::start, list::list))
         .routes(routes!(get::get))

@@ -4,6 +4,7 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use interlock_core::ids::ChangeId;
+use interlock_core::text::visible::is_blank;
 use interlock_protocol::changes::{ChangeView, DecideChange, limits, path};
 use interlock_store::{ChangeState, Changed};
 
@@ -41,7 +42,7 @@ pub async fn decide(
     if word.notes.as_ref().is_some_and(|notes| notes.len() > limits::NOTES_BYTES_MAX) {
         return Err(ApiError::invalid(format!("`notes` has {} bytes at most", limits::NOTES_BYTES_MAX)));
     }
-    if !word.approve && word.notes.as_deref().unwrap_or_default().trim().is_empty() {
+    if !word.approve && is_blank(word.notes.as_deref().unwrap_or_default()) {
         return Err(ApiError::invalid("`notes` says why it is rejected, and is needed for that"));
     }
     if word.approve {

@@ -5,11 +5,8 @@ mod get;
 mod list;
 mod view;
 
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
+use crate::listing::{Listing, routes};
 
-use crate::state::AppState;
-
-pub fn routes() -> OpenApiRouter<AppState> {
-    OpenApiRouter::default().routes(routes!(list::list)).routes(routes!(get::get)).routes(routes!(decide::decide))
+pub fn routes<L: Listing>() -> L {
+    L::default().routes(routes!(list::list)).routes(routes!(get::get)).routes(routes!(decide::decide))
 }

@@ -5,11 +5,8 @@ mod replay;
 
 pub use list::MessagePage;
 
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
+use crate::listing::{Listing, routes};
 
-use crate::state::AppState;
-
-pub fn routes() -> OpenApiRouter<AppState> {
-    OpenApiRouter::default().routes(routes!(list::list)).routes(routes!(replay::replay))
+pub fn routes<L: Listing>() -> L {
+    L::default().routes(routes!(list::list)).routes(routes!(replay::replay))
 }

@@ -67,6 +67,7 @@ async fn checked(state: &AppState, caller: &Caller, body: CreateDelegation) -> R
         return Err(ApiError::invalid("a key has no right to decide that it could lend: name the `delegator`"));
     };
     check_owner(caller, &delegator)?;
+    caller.check_one_hand()?;
     if delegator == body.delegate {
         return Err(ApiError::invalid("`delegate` is the delegator: nobody delegates to themselves"));
     }

@@ -8,15 +8,13 @@ mod view;
 
 use axum::http::StatusCode;
 use interlock_core::tenant::identity::Permission;
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
 
 use crate::api_error::ApiError;
 use crate::identity::{Caller, Via};
-use crate::state::AppState;
+use crate::listing::{Listing, routes};
 
-pub fn routes() -> OpenApiRouter<AppState> {
-    OpenApiRouter::default().routes(routes!(create::create, list::list)).routes(routes!(get::get, revoke::revoke))
+pub fn routes<L: Listing>() -> L {
+    L::default().routes(routes!(create::create, list::list)).routes(routes!(get::get, revoke::revoke))
 }
 
 /// People lend what is their own, signed in as themselves; an admin does it for them.

@@ -9,13 +9,10 @@ mod rollback;
 mod view;
 mod words;
 
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
+use crate::listing::{Listing, routes};
 
-use crate::state::AppState;
-
-pub fn routes() -> OpenApiRouter<AppState> {
-    OpenApiRouter::default()
+pub fn routes<L: Listing>() -> L {
+    L::default()
         .routes(routes!(create::create))
         .routes(routes!(get::get))
         .routes(routes!(approve::approve))

@@ -30,19 +30,8 @@ pub async fn ready(State(state): State<AppState>) -> Result<Json<Health>, ApiErr
     if state.shutdown().is_cancelled() {
         return Err(not_ready("the server is shutting down"));
     }
-    match state.health().store_health().takes_commits() {
-        Ok(()) => {}
-        Err(SubmitError::DiskFull(_)) => {
-            return Err(not_ready("the store takes no commits: its disk is full; make room"));
-        }
-        Err(SubmitError::Restored(_)) => {
-            return Err(not_ready("the store takes no commits: it was restored, or failed over; restart this server"));
-        }
-        Err(_) => {
-            return Err(not_ready(
-                "the store takes no commits: its database does not answer; the server's log has the reason",
-            ));
-        }
+    if let Some(why) = why_no_commits(&state.health()) {
+        return Err(not_ready(why));
     }
     match timeout(limits::READY_TIMEOUT, state.health().store_health().restoring()).await {
         Ok(Ok(Some(_))) => Err(not_ready("a restore of the store is not finished; run `interlock db restore` again")),
@@ -57,6 +46,18 @@ pub async fn ready(State(state): State<AppState>) -> Result<Json<Health>, ApiErr
         }
         Ok(Err(error)) => Err(error.into()),
         Err(_) => Err(not_ready("the store does not answer in time")),
+    }
+}
+
+/// Why the store takes no commits; nothing where it takes them.
+pub fn why_no_commits(health: &EngineHealth) -> Option<&'static str> {
+    match health.store_health().takes_commits() {
+        Ok(()) => None,
+        Err(SubmitError::DiskFull(_)) => Some("the store takes no commits: its disk is full; free space"),
+        Err(SubmitError::Restored(_)) => {
+            Some("the store takes no commits: it was restored, or failed over; restart this server")
+        }
+        Err(_) => Some("the store takes no commits: its database does not answer; the server's log has the reason"),
     }
 }
 

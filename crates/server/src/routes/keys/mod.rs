@@ -7,13 +7,10 @@ mod revoke;
 mod rotate;
 pub(crate) mod view;
 
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
+use crate::listing::{Listing, routes};
 
-use crate::state::AppState;
-
-pub fn routes() -> OpenApiRouter<AppState> {
-    OpenApiRouter::default()
+pub fn routes<L: Listing>() -> L {
+    L::default()
         .routes(routes!(create::create, list::list))
         .routes(routes!(get::get, revoke::revoke))
         .routes(routes!(rotate::rotate))

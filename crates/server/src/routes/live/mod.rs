@@ -6,14 +6,11 @@ pub mod place;
 mod poll;
 mod run;
 
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
-
-use crate::state::AppState;
+use crate::listing::{Listing, routes};
 
 /// Streams that a request's headers alone open: the guard stands before them.
-pub fn routes() -> OpenApiRouter<AppState> {
-    OpenApiRouter::default()
+pub fn routes<L: Listing>() -> L {
+    L::default()
         .routes(routes!(run::run_events))
         .routes(routes!(output::step_output))
         .routes(routes!(feed::feed_events))
@@ -21,8 +18,8 @@ pub fn routes() -> OpenApiRouter<AppState> {
 }
 
 /// WebSockets: their credential may come in the query or the first frame, so they look at it themselves.
-pub fn sockets() -> OpenApiRouter<AppState> {
-    OpenApiRouter::default()
+pub fn sockets<L: Listing>() -> L {
+    L::default()
         .routes(routes!(run::run_socket))
         .routes(routes!(run::execution_socket))
         .routes(routes!(feed::feed_socket))

@@ -3,15 +3,14 @@
 use axum::Json;
 use axum::extract::State;
 use interlock_protocol::identity::{Me, path};
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
 
 use crate::api_error::ApiError;
 use crate::identity::Caller;
+use crate::listing::{Listing, routes};
 use crate::state::AppState;
 
-pub fn routes() -> OpenApiRouter<AppState> {
-    OpenApiRouter::default().routes(routes!(me))
+pub fn routes<L: Listing>() -> L {
+    L::default().routes(routes!(me))
 }
 
 /// Ask who one is

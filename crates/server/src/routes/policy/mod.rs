@@ -9,13 +9,10 @@ mod tests;
 mod versions;
 mod view;
 
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
+use crate::listing::{Listing, routes};
 
-use crate::state::AppState;
-
-pub fn routes() -> OpenApiRouter<AppState> {
-    OpenApiRouter::default()
+pub fn routes<L: Listing>() -> L {
+    L::default()
         .routes(routes!(show::show, change::change))
         .routes(routes!(versions::list, versions::add))
         .routes(routes!(files::files))

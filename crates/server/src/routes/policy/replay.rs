@@ -3,7 +3,10 @@
 use axum::Json;
 use axum::extract::State;
 use interlock_core::time::Millis;
-use interlock_protocol::policy::{PolicyDifference, PolicyReplay, ReplayPolicy, limits, path};
+use interlock_engine::policy::ReplayedStanding;
+use interlock_protocol::policy::{
+    PolicyDifference, PolicyReplay, ReplayPolicy, StandingDifference, StandingReplay, limits, path,
+};
 
 use crate::api_error::ApiError;
 use crate::identity::Caller;
@@ -12,7 +15,8 @@ use crate::state::AppState;
 
 /// Hold a version of the policy against what was decided
 ///
-/// Under the version and the evaluator that decided there is no difference.
+/// Under the version and the evaluator that decided there is no difference. Of what the rules in force allow in every run no decision is
+/// kept: `standing` says what the version would say to those steps.
 #[utoipa::path(
     post,
     path = path::REPLAY,
@@ -50,5 +54,26 @@ pub async fn replay(
         unreadable: found.unreadable,
         differences: differences.collect(),
         more: found.more,
+        standing: standing(found.standing),
     }))
+}
+
+fn standing(found: ReplayedStanding) -> StandingReplay {
+    let differences = found.differences.into_iter().map(|one| StandingDifference {
+        workflow: one.workflow,
+        version: one.version,
+        step: one.step,
+        after: one.after,
+        reasons: one.reasons,
+    });
+    StandingReplay {
+        steps: found.steps,
+        same: found.same,
+        may_change: found.may_change,
+        newly_gated: found.newly_gated,
+        newly_denied: found.newly_denied,
+        newly_undecided: found.newly_undecided,
+        differences: differences.collect(),
+        more: found.more,
+    }
 }

@@ -2,11 +2,8 @@
 
 pub mod list;
 
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
+use crate::listing::{Listing, routes};
 
-use crate::state::AppState;
-
-pub fn routes() -> OpenApiRouter<AppState> {
-    OpenApiRouter::default().routes(routes!(list::list))
+pub fn routes<L: Listing>() -> L {
+    L::default().routes(routes!(list::list))
 }

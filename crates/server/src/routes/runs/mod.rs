@@ -28,13 +28,10 @@ mod steps;
 pub mod view;
 pub mod why;
 
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
+use crate::listing::{Listing, routes};
 
-use crate::state::AppState;
-
-pub fn routes() -> OpenApiRouter<AppState> {
-    OpenApiRouter::default()
+pub fn routes<L: Listing>() -> L {
+    L::default()
         .routes(routes!(start::start, list::list))
         .routes(routes!(get::get))
         .routes(routes!(stats::stats))

@@ -125,8 +125,7 @@ async fn make(state: &AppState, caller: &Caller, asked: StartInput) -> Result<St
             if let Some(workspace) = &caller.workspace {
                 return Err(confinement::plan_refused(workspace).into());
             }
-            let mut start =
-                StartRun::new(caller.tenant, state.plans().read(state, caller.tenant, &plan).await?, inputs);
+            let mut start = StartRun::new(caller.tenant, state.plan_of(caller.tenant, &plan).await?, inputs);
             start.workspace = workspace.unwrap_or(start.workspace);
             start.on_conflict = on_conflict.unwrap_or(start.on_conflict);
             let priority = priority.unwrap_or(0);

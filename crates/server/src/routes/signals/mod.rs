@@ -3,11 +3,8 @@
 pub mod event;
 pub mod send;
 
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
+use crate::listing::{Listing, routes};
 
-use crate::state::AppState;
-
-pub fn routes() -> OpenApiRouter<AppState> {
-    OpenApiRouter::default().routes(routes!(send::send))
+pub fn routes<L: Listing>() -> L {
+    L::default().routes(routes!(send::send))
 }

@@ -11,19 +11,16 @@ mod unlink;
 mod view;
 mod vote;
 
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
+use crate::listing::{Listing, routes};
 
-use crate::state::AppState;
-
-pub fn routes() -> OpenApiRouter<AppState> {
-    OpenApiRouter::default()
+pub fn routes<L: Listing>() -> L {
+    L::default()
         .routes(routes!(get::get, put::put, remove::remove))
         .routes(routes!(links::links))
         .routes(routes!(unlink::unlink))
 }
 
 /// Slack proves itself by its signature.
-pub fn open_routes() -> OpenApiRouter<AppState> {
-    OpenApiRouter::default().routes(routes!(interactions::interactions))
+pub fn open_routes<L: Listing>() -> L {
+    L::default().routes(routes!(interactions::interactions))
 }

@@ -30,6 +30,8 @@ pub async fn put(
     headers: HeaderMap,
     Body(body): Body<PutSlackConnection>,
 ) -> Result<Json<SlackView>, ApiError> {
+    // Who has given the secret with which Slack signs could press for others, and is kept by one name.
+    caller.check_one_hand()?;
     let span = |seconds: u64| Millis(seconds.saturating_mul(1_000));
     let settings = SlackSettings {
         team: body.team,

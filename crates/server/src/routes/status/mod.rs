@@ -3,11 +3,8 @@
 mod problems;
 mod show;
 
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
+use crate::listing::{Listing, routes};
 
-use crate::state::AppState;
-
-pub fn routes() -> OpenApiRouter<AppState> {
-    OpenApiRouter::default().routes(routes!(show::show))
+pub fn routes<L: Listing>() -> L {
+    L::default().routes(routes!(show::show))
 }

@@ -4,9 +4,13 @@ use interlock_core::state::{Reason, RunState, WorkerState};
 use interlock_core::trigger::EndpointState;
 use interlock_protocol::operations::{ProblemKind, StatusProblem, StatusView, limits};
 
-pub fn problems(view: &StatusView) -> Vec<StatusProblem> {
+/// What is wrong; `no_commits` says why the store takes none, where it takes none.
+pub fn problems(view: &StatusView, no_commits: Option<&str>) -> Vec<StatusProblem> {
     let mut found = Vec::new();
     let mut tell = |kind, text| found.push(StatusProblem { kind, text });
+    if let Some(why) = no_commits {
+        tell(ProblemKind::StoreStopped, why.to_owned());
+    }
     for count in view.runs.iter().filter(|count| count.state == RunState::Paused) {
         // Without a reason of its own it was paused by a person, who knows of it.
         let Some(reason) = count.reason.filter(|reason| *reason != Reason::Requested) else { continue };
@@ -50,15 +54,25 @@ mod tests {
 
     use super::*;
 
+    fn view(lag_ms: u64) -> StatusView {
+        let view = json!({
+            "at": 1, "problems": [], "runs": [], "need_a_person": 0, "oldest": [], "queues": [], "workers": [],
+            "approvals": [], "endpoints": [], "audit": { "entries": 5, "lag_ms": lag_ms },
+        });
+        serde_json::from_value(view).unwrap()
+    }
+
+    #[test]
+    fn a_store_that_takes_no_commits_is_the_first_problem() {
+        let found = problems(&view(61_000), Some("its disk is full"));
+        let kinds: Vec<_> = found.iter().map(|problem| problem.kind).collect();
+        assert_eq!(kinds, [ProblemKind::StoreStopped, ProblemKind::AuditBehind]);
+        assert_eq!(found[0].text, "its disk is full");
+    }
+
     #[test]
     fn an_audit_log_that_is_far_behind_is_a_problem() {
-        let found = |lag_ms: u64| {
-            let view = json!({
-                "at": 1, "problems": [], "runs": [], "need_a_person": 0, "oldest": [], "queues": [], "workers": [],
-                "approvals": [], "endpoints": [], "audit": { "entries": 5, "lag_ms": lag_ms },
-            });
-            problems(&serde_json::from_value::<StatusView>(view).unwrap())
-        };
+        let found = |lag_ms: u64| problems(&view(lag_ms), None);
         assert!(found(60_000).is_empty());
         let behind = found(61_000);
         assert_eq!(behind[0].kind, ProblemKind::AuditBehind);

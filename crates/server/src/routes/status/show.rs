@@ -15,6 +15,7 @@ use interlock_store::{ApprovalFilter, Page, RunFilter, RunSummary, TenantStore};
 use super::problems::problems;
 use crate::api_error::ApiError;
 use crate::identity::Caller;
+use crate::routes::health::ready::why_no_commits;
 use crate::routes::queues::list::queues;
 use crate::routes::workers::view;
 use crate::state::AppState;
@@ -75,7 +76,7 @@ pub async fn show(State(state): State<AppState>, caller: Caller) -> Result<Json<
         feed,
         audit,
     };
-    view.problems = problems(&view);
+    view.problems = problems(&view, why_no_commits(&state.health()));
     Ok(Json(view))
 }
 

@@ -32,6 +32,9 @@ pub async fn change(
     OfTenant(tenant): OfTenant,
     Body(change): Body<ChangeTenant>,
 ) -> Result<Json<TenantView>, ApiError> {
+    // As it is now: it is written whole, and others may have changed it while the body came in.
+    let found = state.installation().tenant(tenant.id).await?;
+    let tenant = found.ok_or_else(|| ApiError::unknown("tenant", &tenant.id.to_string()))?;
     let settings_only = ChangeTenant {
         self_approval: change.self_approval,
         request_id_is_key: change.request_id_is_key,

@@ -6,11 +6,8 @@ mod get;
 mod list;
 pub(crate) mod view;
 
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
+use crate::listing::{Listing, routes};
 
-use crate::state::AppState;
-
-pub fn routes() -> OpenApiRouter<AppState> {
-    OpenApiRouter::default().routes(routes!(create::create, list::list)).routes(routes!(get::get, change::change))
+pub fn routes<L: Listing>() -> L {
+    L::default().routes(routes!(create::create, list::list)).routes(routes!(get::get, change::change))
 }

@@ -25,14 +25,15 @@ use crate::state::AppState;
 pub async fn change(
     State(state): State<AppState>,
     caller: Caller,
-    OfUser(mut user): OfUser,
+    OfUser(user): OfUser,
     Body(change): Body<ChangeUser>,
 ) -> Result<Json<UserView>, ApiError> {
+    let mut user = view::reread(&state, &user).await?;
     caller.check_charge_of(user.installation)?;
     let ends_sessions = change.disabled == Some(true);
     if change.roles.is_some() || change.groups.is_some() || change.disabled.is_some() {
         // Also one's own: an admin who makes an approver of themselves is not at once one of two who must agree.
-        access::record(&mut user, caller.name(), state.now());
+        access::record_by(&mut user, &caller, state.now());
     }
     user.roles = change.roles.unwrap_or(user.roles);
     if let Some(groups) = change.groups {

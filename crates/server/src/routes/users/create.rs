@@ -9,7 +9,7 @@ use interlock_store::UserRow;
 use super::view;
 use crate::api_error::ApiError;
 use crate::idempotency::{IdempotencyHeaders, IdempotentRequest, Keep, Made};
-use crate::identity::{Caller, people};
+use crate::identity::{Caller, access, people};
 use crate::request::{Body, text};
 use crate::state::AppState;
 
@@ -46,17 +46,16 @@ async fn add(state: &AppState, caller: &Caller, body: CreateUser, keep: Keep<'_>
         Some(password) => Some(identity.passwords().hash(password).await?),
         None => None,
     };
-    let user = UserRow {
+    let mut user = UserRow {
         display_name: text("display_name", body.display_name)?,
         email: text("email", body.email)?,
         roles: body.roles,
         groups: people::groups(body.groups)?,
         password,
         created_by: Some(caller.name()),
-        access_changed_at: Some(state.now()),
-        access_changed_by: Some(caller.name()),
         ..identity.new_user(caller.tenant, people::person_name(body.name)?)
     };
+    access::record_by(&mut user, caller, state.now());
     let mut shown = view::user(user.clone());
     shown.created_by = caller.in_words(shown.created_by);
     let made = Made::created(shown);

@@ -8,7 +8,7 @@ use interlock_protocol::identity::{Invite, path};
 use interlock_protocol::runs::Nothing;
 use interlock_store::{Changed, InviteUser};
 
-use super::view::OfUser;
+use super::view::{self, OfUser};
 use crate::api_error::ApiError;
 use crate::idempotency::{IdempotencyHeaders, IdempotentRequest, Keep, Made};
 use crate::identity::{Caller, note, people};
@@ -39,10 +39,10 @@ pub async fn invite(
 ) -> Result<Response, ApiError> {
     let keyed = IdempotentRequest { state: &state, headers: &headers, caller: &caller, source: "invites" };
     let make = async |keep: Keep<'_>| {
+        let mut user = view::reread(&state, &user).await?;
         caller.check_charge_of(user.installation)?;
         let (new, invite) = state.identity().draft_invite(user.tenant, Some(user.id));
         // The holder of the link gets in as this person.
-        let mut user = user.clone();
         people::note_access(&mut user, &caller, state.now());
         let what = note::by(&caller, "user.invited", user.id, &serde_json::json!({ "name": user.name }));
         let link = setup_link(&state.base_url(&headers), &new.token);

@@ -8,13 +8,10 @@ mod list;
 mod password;
 pub(crate) mod view;
 
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
+use crate::listing::{Listing, routes};
 
-use crate::state::AppState;
-
-pub fn routes() -> OpenApiRouter<AppState> {
-    OpenApiRouter::default()
+pub fn routes<L: Listing>() -> L {
+    L::default()
         .routes(routes!(create::create, list::list))
         .routes(routes!(get::get, change::change))
         .routes(routes!(password::set))

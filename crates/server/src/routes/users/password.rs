@@ -8,7 +8,7 @@ use interlock_core::tenant::identity::Permission;
 use interlock_protocol::identity::{SetPassword, path};
 use interlock_store::ChangeUser;
 
-use super::view::OfUser;
+use super::view::{self, OfUser};
 use crate::api_error::ApiError;
 use crate::connections::PeerAddress;
 use crate::identity::{Caller, Via, note, people};
@@ -30,9 +30,10 @@ pub async fn set(
     State(state): State<AppState>,
     caller: Caller,
     PeerAddress(source): PeerAddress,
-    OfUser(mut user): OfUser,
+    OfUser(user): OfUser,
     Body(body): Body<SetPassword>,
 ) -> Result<StatusCode, ApiError> {
+    let user = view::reread(&state, &user).await?;
     let own = matches!(caller.via, Via::Session { user: own, .. } if own == user.id);
     if own {
         let old = body.old_password.unwrap_or_default();
@@ -44,7 +45,12 @@ pub async fn set(
         return Err(ApiError::unknown("user", &user.id.to_string()));
     }
     caller.check_charge_of(user.installation && !own)?;
-    user.password = Some(state.identity().passwords().hash(body.password).await?);
+    let (shown, password) = (user.password.clone(), state.identity().passwords().hash(body.password).await?);
+    let mut user = view::reread(&state, &user).await?;
+    if own && user.password != shown {
+        return Err(ApiError::invalid("your password was changed meanwhile; sign in again"));
+    }
+    user.password = Some(password);
     people::note_access(&mut user, &caller, state.now());
     let what = note::by(&caller, "user.password_set", user.id, &serde_json::json!({ "name": user.name, "own": own }));
     state.identity().write_noted(caller.tenant, ChangeUser(user.clone()), what).await?;

@@ -43,6 +43,13 @@ pub async fn named(state: &AppState, caller: &Caller, row: UserRow) -> Result<Us
     Ok(user)
 }
 
+/// The account as it is now. Since the path was read others may have changed it, for as long as its sender was slow with the
+/// body or a password was hashed, and an account is written whole: what they changed would be undone.
+pub async fn reread(state: &AppState, user: &UserRow) -> Result<UserRow, ApiError> {
+    let found = state.for_tenant(user.tenant).user(user.id).await?;
+    found.ok_or_else(|| ApiError::unknown("user", &user.id.to_string()))
+}
+
 /// The person that the path names, if it is one of the caller's tenant.
 pub struct OfUser(pub UserRow);
 

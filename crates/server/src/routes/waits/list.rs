@@ -65,9 +65,10 @@ pub async fn list(
     Ok(Json(WaitList { waits, next_after }))
 }
 
-/// The key of the step that waits. A run that ends meanwhile, or cannot be read, leaves its wait without one.
+/// The key of the step that waits, from its run's plan: the runs of a workflow share one, which the store keeps in memory.
+/// A run whose plan cannot be read leaves its wait without one.
 async fn step_key(store: &TenantStore, wait: &WaitRow) -> Result<Option<String>, ApiError> {
-    let Some(hash) = store.plan_hash_of(wait.run).await? else { return Ok(None) };
+    let Some(hash) = wait.plan else { return Ok(None) };
     match store.plan(hash).await {
         Ok(plan) => Ok(plan.step(wait.position).map(|step| step.key.clone())),
         Err(ReadError::Corrupt(_)) => Ok(None),
@@ -76,7 +77,7 @@ async fn step_key(store: &TenantStore, wait: &WaitRow) -> Result<Option<String>,
 }
 
 fn view(row: WaitRow, step: Option<String>) -> WaitView {
-    let WaitRow { run, position, signal_type, key, accept_from, opened_at } = row;
+    let WaitRow { run, position, signal_type, key, accept_from, opened_at, plan: _ } = row;
     WaitView { run_id: run, position, step, signal: signal_type, key, accept_from, opened_at }
 }
 
@@ -104,6 +105,7 @@ fn from_cursor(text: &str) -> Result<WaitRow, ApiError> {
     }
     Ok(WaitRow {
         run,
+        plan: None,
         position: 0,
         signal_type,
         key,
@@ -132,6 +134,7 @@ mod tests {
     fn a_cursor_leads_back_to_its_place() {
         let row = WaitRow {
             run: RunId::from_bytes([7; 16]),
+            plan: None,
             position: 0,
             signal_type: "größer".into(),
             key: "k\"1".into(),

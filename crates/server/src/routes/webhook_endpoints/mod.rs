@@ -11,13 +11,10 @@ mod replay;
 mod rotate;
 mod view;
 
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
+use crate::listing::{Listing, routes};
 
-use crate::state::AppState;
-
-pub fn routes() -> OpenApiRouter<AppState> {
-    OpenApiRouter::default()
+pub fn routes<L: Listing>() -> L {
+    L::default()
         .routes(routes!(create::create, list::list))
         .routes(routes!(get::get, remove::remove))
         .routes(routes!(rotate::rotate))

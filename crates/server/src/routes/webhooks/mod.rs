@@ -10,13 +10,10 @@ mod remove;
 mod rotate;
 pub mod view;
 
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
+use crate::listing::{Listing, routes};
 
-use crate::state::AppState;
-
-pub fn routes() -> OpenApiRouter<AppState> {
-    OpenApiRouter::default()
+pub fn routes<L: Listing>() -> L {
+    L::default()
         .routes(routes!(create::create, list::list))
         .routes(routes!(get::get, change::change, remove::remove))
         .routes(routes!(rotate::rotate))
@@ -24,6 +21,6 @@ pub fn routes() -> OpenApiRouter<AppState> {
 }
 
 /// Needs no credential: the sender proves itself by its signature.
-pub fn open_routes() -> OpenApiRouter<AppState> {
-    OpenApiRouter::default().routes(routes!(receive::receive))
+pub fn open_routes<L: Listing>() -> L {
+    L::default().routes(routes!(receive::receive))
 }

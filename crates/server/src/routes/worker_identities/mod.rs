@@ -5,11 +5,8 @@ mod list;
 mod revoke;
 mod view;
 
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
+use crate::listing::{Listing, routes};
 
-use crate::state::AppState;
-
-pub fn routes() -> OpenApiRouter<AppState> {
-    OpenApiRouter::default().routes(routes!(create::create)).routes(routes!(list::list)).routes(routes!(revoke::revoke))
+pub fn routes<L: Listing>() -> L {
+    L::default().routes(routes!(create::create)).routes(routes!(list::list)).routes(routes!(revoke::revoke))
 }

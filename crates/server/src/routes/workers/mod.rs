@@ -7,13 +7,10 @@ mod list;
 mod maintenance;
 pub mod view;
 
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
+use crate::listing::{Listing, routes};
 
-use crate::state::AppState;
-
-pub fn routes() -> OpenApiRouter<AppState> {
-    OpenApiRouter::default()
+pub fn routes<L: Listing>() -> L {
+    L::default()
         .routes(routes!(list::list))
         .routes(routes!(get::get, forget::forget))
         .routes(routes!(drain::drain))

@@ -57,5 +57,5 @@ async fn set(state: &AppState, caller: &Caller, name: String, disabled: bool) ->
     state.workflows().set_disabled(tenant, &name, disabled, &caller.actor()).await?;
     let head = state.for_tenant(tenant).workflow(&name).await?;
     let row = head.ok_or(EngineError::UnknownWorkflow { workflow: name, version: None })?;
-    Ok(Json(view::workflow(row)))
+    Ok(Json(view::workflow(state, caller, row).await?))
 }

@@ -8,7 +8,7 @@ use interlock_engine::EngineError;
 use interlock_protocol::workflows::{VersionDetail, path};
 
 use super::etag::{self, CacheHeaders};
-use super::version::detail;
+use super::view;
 use crate::api_error::ApiError;
 use crate::identity::Caller;
 use crate::request::WorkflowName;
@@ -42,6 +42,6 @@ pub async fn get(
         return Ok((StatusCode::NOT_MODIFIED, [(header::ETAG, tag.header())]).into_response());
     }
     let version = store.workflow_version(&name, head.latest_version).await?;
-    let body = detail(version.ok_or_else(unknown)?, head.disabled);
+    let body = view::detail(&state, &caller, version.ok_or_else(unknown)?, head.disabled).await?;
     Ok(([(header::ETAG, tag.header())], Json(body)).into_response())
 }

@@ -44,5 +44,5 @@ pub async fn list(
     // One more than asked for says whether there is another page.
     let mut rows = store.list_workflows(params.after.as_deref(), limit + 1).await?;
     let next_after = cut(&mut rows, limit, |row| row.name.clone());
-    Ok(Json(WorkflowList { workflows: rows.into_iter().map(view::workflow).collect(), next_after }))
+    Ok(Json(WorkflowList { workflows: view::workflows(&state, &caller, rows).await?, next_after }))
 }

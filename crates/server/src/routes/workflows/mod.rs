@@ -12,13 +12,10 @@ mod version;
 mod versions;
 mod view;
 
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
+use crate::listing::{Listing, routes};
 
-use crate::state::AppState;
-
-pub fn routes() -> OpenApiRouter<AppState> {
-    OpenApiRouter::default()
+pub fn routes<L: Listing>() -> L {
+    L::default()
         .routes(routes!(apply::apply, list::list))
         .routes(routes!(apply::put, get::get))
         .routes(routes!(versions::versions))
@@ -30,6 +27,6 @@ pub fn routes() -> OpenApiRouter<AppState> {
 }
 
 /// The schema for editors. It needs no credential.
-pub fn open() -> OpenApiRouter<AppState> {
-    OpenApiRouter::default().routes(routes!(schema::schema))
+pub fn open<L: Listing>() -> L {
+    L::default().routes(routes!(schema::schema))
 }

@@ -5,10 +5,10 @@ use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use interlock_engine::EngineError;
-use interlock_protocol::workflows::{VersionDetail, VersionView, path};
-use interlock_store::WorkflowVersionRow;
+use interlock_protocol::workflows::{VersionDetail, path};
 
 use super::etag::{self, CacheHeaders};
+use super::view;
 use crate::api_error::ApiError;
 use crate::identity::Caller;
 use crate::request::{VersionNumber, WorkflowName};
@@ -43,21 +43,5 @@ pub async fn version(
         return Ok((StatusCode::NOT_MODIFIED, [(header::ETAG, tag.header())]).into_response());
     }
     let disabled = store.workflow(&name).await?.is_some_and(|head| head.disabled);
-    Ok(([(header::ETAG, tag.header())], Json(detail(row, disabled))).into_response())
-}
-
-pub fn detail(row: WorkflowVersionRow, disabled: bool) -> VersionDetail {
-    VersionDetail {
-        view: VersionView {
-            workflow: row.name,
-            version: row.version,
-            source_hash: row.source_hash.to_string(),
-            plan_hash: row.plan_hash.to_string(),
-            applied_at: row.created_at,
-            applied_by: row.created_by,
-        },
-        disabled,
-        source: row.source,
-        definition: row.definition,
-    }
+    Ok(([(header::ETAG, tag.header())], Json(view::detail(&state, &caller, row, disabled).await?)).into_response())
 }

@@ -48,5 +48,5 @@ pub async fn versions(
         return Err(EngineError::UnknownWorkflow { workflow: name, version: None }.into());
     }
     let next_before = cut(&mut rows, limit, |row| row.version);
-    Ok(Json(VersionList { versions: rows.into_iter().map(view::version).collect(), next_before }))
+    Ok(Json(VersionList { versions: view::versions(&state, &caller, rows).await?, next_before }))
 }

@@ -286,7 +286,7 @@ async fn too_much_unfinished() -> CodeSource {
 }
 
 async fn refused_worker(which: usize) -> CodeSource {
-    let (status, code) = crate::enrolment::refusals().await.into_iter().nth(which).unwrap();
+    let (status, code) = Box::pin(crate::enrolment::refusals()).await.into_iter().nth(which).unwrap();
     CodeSource::Refused { status, code }
 }
 

@@ -100,6 +100,7 @@ async fn an_action_is_shown_whole() {
         "Undone by: restore",
         "If rejected: the run ",
         "If nobody decides: the run ",
+        "Answer due: ",
     ] {
         assert!(shown.contains(text), "{text} is not in {shown}");
     }

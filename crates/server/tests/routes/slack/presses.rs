@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use interlock_core::ids::SlackId;
+use interlock_core::tenant::identity::Role;
 use interlock_core::time::Millis;
+use interlock_server::identity::{NewKey, create_key};
 use interlock_store::PutSlack;
 use serde_json::json;
 use tokio::time::{sleep, timeout};
@@ -179,6 +181,28 @@ async fn whoever_gave_the_signing_secret_gets_no_second_key_out_of_slack() {
     let card = at.card().await;
     at.pressed("U0ADA", APPROVE, &card).await;
     assert!(at.slack.whisper(0).await.contains("root may not decide here"));
+    assert_eq!(at.run_state(&run).await, "waiting_approval");
+    at.end().await;
+}
+
+/// Nor a person who gave it with a key of their making, however long ago.
+#[tokio::test]
+async fn nor_whoever_made_the_key_that_gave_it() {
+    let at = Slacked::new().await;
+    let root = Person::new(&at.api, "root", json!(["admin", "operator"]), json!([])).await;
+    let _ada = at.person("ada", "U0ADA").await;
+    let admin = [Role::Admin].into_iter().collect();
+    let new = NewKey { created_by: Some("root".into()), ..NewKey::new(at.api.tenant, "spare", admin) };
+    let (key, _) = create_key(&at.api.engine, at.api.identity().secret(), new).await.unwrap();
+    let key = key.id.to_string();
+    let row = connection(at.api.tenant, at.id, at.api.engine.now() - super::DAYS_AGO);
+    let row = interlock_store::SlackRow { secret_by: Some(key.clone()), ..row };
+    at.api.engine.store().write(PutSlack(row)).await.unwrap();
+    let run = root.post("/runs", json!({ "plan": crate::approvals::gate(2, json!([])) })).await.text("run_id");
+    let card = at.card().await;
+    at.pressed("U0ADA", APPROVE, &card).await;
+    let told = at.slack.whisper(0).await;
+    assert!(told.contains(&format!("{key} may not decide here")), "{told}");
     assert_eq!(at.run_state(&run).await, "waiting_approval");
     at.end().await;
 }
