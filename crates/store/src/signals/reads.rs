@@ -87,12 +87,12 @@ impl Store {
             .map(|mut row| {
                 Ok(WaitRow {
                     run: row.id("run_id")?,
-                    plan: row.opt_hash("plan_hash")?,
                     position: row.num("position")?,
                     signal_type: row.text("type")?,
                     key: row.text("key")?,
                     accept_from: row.time("accept_from")?,
                     opened_at: row.time("opened_at")?,
+                    plan: row.opt_hash("plan_hash")?,
                 })
             })
             .collect()
