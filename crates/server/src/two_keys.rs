@@ -220,8 +220,10 @@ impl GuardedRequest {
 /// Whether the word of the second admin counts, as far as it was given: that of an account that was disabled since, or has
 /// lost the role, does not.
 async fn is_agreed_still(state: &AppState, row: &ChangeRow) -> Result<bool, ApiError> {
-    let approved = row.state == ChangeState::Approved;
-    let Some(second) = row.decided_by.as_deref().filter(|_| approved) else { return Ok(true) };
+    if row.state != ChangeState::Approved {
+        return Ok(true);
+    }
+    let Some(second) = row.decided_by.as_deref() else { return Ok(false) };
     let user = state.for_tenant(row.tenant).user_named(second).await?;
     Ok(user.is_some_and(|user| user.disabled_at.is_none() && user.roles.grant(Permission::Administer)))
 }
