@@ -20,6 +20,8 @@ pub struct Ground {
     pub shown: String,
     /// A folder that is not there inside.
     pub hidden: String,
+    /// A folder that can be written: inside `/tmp`; outside one of this suite alone, which goes with it.
+    pub scratch: String,
     /// The probe with the set-user-id bit and root as its owner.
     pub set_uid: String,
     /// The probe with capabilities in its file.
@@ -71,6 +73,8 @@ impl LaidGround {
             open_to_all(&format!("{folder}/folder"))?;
             std::os::unix::fs::symlink("file", format!("{folder}/link"))?;
         }
+        let scratch = format!("{base}/scratch");
+        fs::create_dir(&scratch)?;
         let path = text(&format!("{hidden}/fifo"));
         call(
             libc::SYS_mknodat,
@@ -123,6 +127,7 @@ impl LaidGround {
                 leaked: number,
                 shown,
                 hidden,
+                scratch,
                 pids: 0,
                 memory_bytes: 0,
                 tmp_bytes: 0,

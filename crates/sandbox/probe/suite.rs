@@ -35,7 +35,11 @@ pub fn run(base: &str) {
         let ground = with_limits(&laid.ground, *profile);
         let outside = outside(&ground, is_root);
         restore(&ground);
-        let inside = runtime.block_on(inside(&sandbox, *profile, &Ground { holder: 1, ..ground.clone() }));
+        let inside = runtime.block_on(inside(
+            &sandbox,
+            *profile,
+            &Ground { holder: 1, scratch: "/tmp".to_owned(), ..ground.clone() },
+        ));
         restore(&ground);
         verdicts.push(judge(*profile, is_root, &outside, &inside));
     }
@@ -70,6 +74,8 @@ fn outside(ground: &Ground, is_root: bool) -> BTreeMap<String, Tried> {
 
 /// What the attempts make in the folders goes again.
 fn restore(ground: &Ground) {
+    std::fs::remove_dir_all(&ground.scratch).expect("the scratch folder goes");
+    std::fs::create_dir(&ground.scratch).expect("the scratch folder is made anew");
     for folder in [&ground.shown, &ground.hidden] {
         for name in ["new", "hard", "soft", "pipe", "listener", "renamed", "removable"] {
             let _ = std::fs::remove_file(format!("{folder}/{name}"));

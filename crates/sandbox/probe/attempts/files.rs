@@ -29,7 +29,7 @@ pub const ATTEMPTS: &[Attempt] = &[
         call(libc::SYS_inotify_add_watch, &[watch, path.as_ptr() as usize, libc::IN_ALL_EVENTS as usize]).map(drop)
     }),
     attempt("read a hidden file by way of a link", |g| {
-        let link = temporary("link");
+        let link = temporary(g, "link");
         symlink(hidden(g, "file"), &link)?;
         read(&link)
     }),
@@ -93,8 +93,8 @@ pub const ATTEMPTS: &[Attempt] = &[
     }),
     attempt("listen in a shown folder", |g| UnixListener::bind(shown(g, "listener")).map(drop)),
     attempt("become root by a marked program", |g| run(&g.set_uid)),
-    attempt("execute a written program", |_| {
-        let copy = temporary("program");
+    attempt("execute a written program", |g| {
+        let copy = temporary(g, "program");
         fs::copy("/usr/bin/true", &copy)?;
         fs::set_permissions(&copy, Permissions::from_mode(0o755))?;
         run(&copy)
@@ -131,8 +131,8 @@ pub const ATTEMPTS: &[Attempt] = &[
     })
     .by_root()
     .needs("/dev/kmsg"),
-    attempt("make a device", |_| {
-        let path = text(&temporary("device"));
+    attempt("make a device", |g| {
+        let path = text(&temporary(g, "device"));
         let mode = (libc::S_IFCHR | 0o666) as usize;
         call(libc::SYS_mknodat, &[libc::AT_FDCWD as usize, path.as_ptr() as usize, mode, 0x0103]).map(drop)
     })
@@ -145,8 +145,8 @@ pub const ATTEMPTS: &[Attempt] = &[
         fs::remove_dir(&folder)
     })
     .by_root(),
-    attempt("give a file away", |_| {
-        let file = temporary("given");
+    attempt("give a file away", |g| {
+        let file = temporary(g, "given");
         create(&file)?;
         std::os::unix::fs::chown(&file, Some(1), Some(1))
     })
@@ -162,8 +162,8 @@ fn shown(ground: &Ground, name: &str) -> String {
 }
 
 /// A path that can be written inside and outside.
-fn temporary(name: &str) -> String {
-    format!("/tmp/interlock-probe-{}-{name}", std::process::id())
+fn temporary(ground: &Ground, name: &str) -> String {
+    format!("{}/{name}", ground.scratch)
 }
 
 fn read(path: &str) -> io::Result<()> {

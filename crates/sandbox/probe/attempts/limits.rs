@@ -29,7 +29,7 @@ pub const ATTEMPTS: &[Attempt] = &[
     attempt("take more memory than allowed", |g| take_memory(g.memory_bytes + (64 << 20)))
         .allowed_in(&["staging-standard", "dev-flex"]),
     attempt("write more to /tmp than allowed", |g| {
-        let path = format!("/tmp/interlock-probe-{}-large", std::process::id());
+        let path = format!("{}/large", g.scratch);
         let file = File::create(&path)?;
         let filled = call(libc::SYS_fallocate, &[file.as_raw_fd() as usize, 0, 0, g.tmp_bytes + (1 << 20)]);
         std::fs::remove_file(&path)?;
