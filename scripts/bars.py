@@ -14,7 +14,9 @@ import sys
 # Workload and its flags; the figure; the bound, and on which side of it the figure has to be.
 BARS = [
     (("sandbox",), "added_p95_ms", "at most", 25),
+    (("output",), "chunks_per_s", "at least", 1_000),
     (("output",), "p99_ms", "at most", 300),
+    (("output",), "flood_mb_per_s", "at least", 50),
     (("output",), "flood_rss_growth_mib", "at most", 64),
     (("output",), "flood_cut_mark", "at least", True),
     (("approvals",), "p99_ms", "at most", 500),

@@ -26,6 +26,7 @@ for (const part of parts(printed)) {
 }
 
 function parts(line) {
+  if (line.workload === "w1" && line.remote) return [{ ...line, workload: "w1-remote" }];
   if (line.workload !== "w2") return [line];
   const part = (half) => {
     const rate = line[`${half}_per_s`];

@@ -45,7 +45,7 @@ export function report(text) {
   const { machine } = lines.find((line) => line.machine);
   const measured = gather(lines.filter((line) => line.round));
   const rounds = new Set(lines.filter((line) => line.round).map((line) => line.round)).size;
-  const section = [preamble(machine, rounds, measured), w1(measured), w2(measured), ingress(measured)]
+  const section = [preamble(machine, rounds, measured), w1(measured), remote(measured), w2(measured), ingress(measured)]
     .filter(Boolean)
     .join("\n\n");
   return { section, svg: chart("Interlock and its peers, measured in one run", panels(measured)) };
@@ -85,14 +85,18 @@ function median(values) {
   return sorted.length % 2 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2;
 }
 
-/** How many times better ours is, by round; `less` says that the smaller figure is the better. */
-function ratio(ours, peer, field, less = false) {
-  if (!ours || !peer) return "–";
+/** How many times better ours is, one for each round that has both; `less` says that the smaller figure is the better. */
+function ratiosOf(ours, peer, field, less = false) {
   const ratios = [];
-  for (const [round, line] of ours.rounds) {
-    const other = peer.rounds.get(round);
+  for (const [round, line] of ours?.rounds ?? []) {
+    const other = peer?.rounds.get(round);
     if (other) ratios.push(less ? other[field] / line[field] : line[field] / other[field]);
   }
+  return ratios;
+}
+
+function ratio(ours, peer, field, less = false) {
+  const ratios = ratiosOf(ours, peer, field, less);
   if (ratios.length === 0) return "–";
   const range = ratios.length > 1 ? ` (${times(Math.min(...ratios))}–${times(Math.max(...ratios))})` : "";
   return `**${times(median(ratios))}×**${range}`;
@@ -159,6 +163,38 @@ function w1(measured) {
   ]
     .filter(Boolean)
     .join("\n\n");
+}
+
+/** W1 with its tasks in another process, and Restate's, which are always in one. */
+function remoteEntries(measured) {
+  const ours = measured.find(({ workload }) => workload === "w1-remote");
+  const restate = measured.find(({ workload, flight, peer }) => workload === "w1" && flight === "many" && peer === "restate");
+  return { ours, restate };
+}
+
+function remote(measured) {
+  const { ours, restate } = remoteEntries(measured);
+  if (!ours) return null;
+  return [
+    "### W1 with its tasks in another process",
+    "One worker process, over the WebSocket channel. Restate's handlers are always in another process: its figure is the one above.",
+    table(["", "store", `steps/s, ${ours.in_flight} runs in flight`], [[named(ours), STORES[ours.store], count(figure(ours, "steps_per_s"))]]),
+    restate && table(["times better", "steps/s"], [["Interlock ÷ Restate", ratio(ours, restate, "steps_per_s")]]),
+  ]
+    .filter(Boolean)
+    .join("\n\n");
+}
+
+/** The figures that a whole run is held to, with the bound that each must reach. */
+export function bars(text) {
+  const measured = gather(text.split("\n").filter(Boolean).map((line) => JSON.parse(line)).filter((line) => line.round));
+  const { ours, restate } = remoteEntries(measured);
+  const ratios = ratiosOf(ours, restate, "steps_per_s");
+  if (ratios.length === 0) throw new Error("W1 with a remote worker and Restate's W1 are not in one round");
+  return [
+    { name: "W1 with a remote worker, steps/s", value: figure(ours, "steps_per_s"), least: 8_000 },
+    { name: "W1 with a remote worker ÷ Restate's W1, median of the rounds", value: median(ratios), least: 3 },
+  ];
 }
 
 function w2(measured) {

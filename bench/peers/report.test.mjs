@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import test from "node:test";
-import { placed, report } from "./report.mjs";
+import { bars, placed, report } from "./report.mjs";
 
 const MACHINE = {
   date: "2026-01-02",
@@ -60,6 +60,22 @@ test("for a latency, less is better", () => {
   );
   assert.match(section, /Interlock on SQLite ÷ Restate \| \*\*10×\*\* \| \*\*5\.5×\*\* \| \*\*5\.5×\*\* \|/);
   assert.doesNotMatch(section, /Interlock on PostgreSQL ÷/);
+});
+
+test("a remote worker is held to Restate in the same round", () => {
+  const lines = [
+    line(1, "interlock", "sqlite", "w1-remote", 256, 9_000),
+    line(1, "restate", "restate", "w1", 256, 3_001),
+    line(2, "interlock", "sqlite", "w1-remote", 256, 9_000),
+    line(2, "restate", "restate", "w1", 256, 2_000),
+  ];
+  const { section } = report(text(lines));
+  assert.match(section, /W1 with its tasks in another process/);
+  assert.match(section, /Interlock ÷ Restate \| \*\*3\.7×\*\* \(3\.0–4\.5\)/);
+  const held = (of) => bars(text(of)).map(({ value, least }) => value >= least);
+  assert.deepEqual(held(lines), [true, true]);
+  assert.deepEqual(held(lines.slice(0, 2)), [true, false]);
+  assert.throws(() => bars(text(lines.slice(0, 1))), /not in one round/);
 });
 
 test("both halves of W2 are set against the same peer, whatever it keeps in flight", () => {

@@ -104,10 +104,13 @@ const PEOPLE = [
 
 let ports = 0;
 
-/** Below the ports that the system gives to connections, so that none of them takes it before the server has it. */
+/**
+ * Below the ports that the system gives to connections, so that none of them takes it before the server has it, and far from
+ * those of another file of tests.
+ */
 export async function freePort() {
   for (;;) {
-    const port = 20_000 + ((process.pid * 7 + ports++) % 12_000);
+    const port = 20_000 + ((process.pid * 101 + ports++) % 12_000);
     const probe = createServer();
     const isFree = await new Promise((done) => probe.once('error', () => done(false)).listen(port, '127.0.0.1', () => done(true)));
     if (!isFree) continue;

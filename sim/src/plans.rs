@@ -28,6 +28,18 @@ pub const REPLY: &str = "reply";
 /// Where tasks send their questions.
 pub const DESTINATION: &str = "desk";
 
+/// Whether a condition holds for an input.
+type Holds = fn(i64) -> bool;
+
+/// Conditions over a run's inputs, and for which `n` they hold.
+const CONDITIONS: [(&str, Holds); 3] =
+    [("inputs.n % 2 == 0", |n| n % 2 == 0), ("${{ inputs.n % 3 != 0 }}", |n| n % 3 != 0), ("inputs.n > 0", |n| n > 0)];
+
+/// Whether a condition holds for a run with this `n`; of those that are over inputs alone.
+pub fn holds(condition: &str, n: i64) -> Option<bool> {
+    CONDITIONS.iter().find(|(text, _)| *text == condition).map(|(_, holds)| holds(n))
+}
+
 /// How soon the steps of hasty worlds are given up.
 const GIVEN_UP_AFTER: Millis = Millis(2_000);
 
@@ -97,6 +109,16 @@ impl WorkflowVariant {
             *handler = Behaviour { asks: false, effects: 1, class, ..behaviour }.name("work");
             (step.effect, step.timeout) = (Some(class), Some(GIVEN_UP_AFTER));
         }
+        if let Work::Task { handler, .. } = &step.work
+            && let Some(behaviour) = Behaviour::parse(handler).filter(|_| self.verifies && step.rollback.is_none())
+        {
+            let undoing = Behaviour { asks: false, effects: 1, ..behaviour };
+            step.rollback = Some(RollbackSpec {
+                with: Some(json_of(&json!({ "undo": step.key }))),
+                conditions: RollbackCondition::ALL.to_vec(),
+                ..RollbackSpec::by(Undo::Handler(undoing.name("undo")))
+            });
+        }
         if let Some(rollback) = &mut step.rollback
             && let Some(undoing) = Behaviour::parse(rollback.by.handler()).filter(|_| self.verifies)
         {
@@ -139,7 +161,7 @@ pub fn workflow(dice: &Dice, number: u64, twist: &WorkflowVariant) -> Arc<Encode
         let until = WaitFor::Signal { signal: SIGNAL.into(), key, accept: Accept::SinceRun };
         steps[0] = StepSpec::new("s0", Work::Wait { until, timeout: None });
     }
-    let plan = Plan {
+    let mut plan = Plan {
         workflow: format!("flow-{number}"),
         version: 1,
         on_failure: dice.weighted(&[
@@ -158,6 +180,9 @@ pub fn workflow(dice: &Dice, number: u64, twist: &WorkflowVariant) -> Arc<Encode
         },
         steps,
     };
+    if twist.verifies {
+        plan.on_failure = Some(OnFailure::Rollback);
+    }
     EncodedPlan::new(plan).unwrap_or_else(|error| panic!("the generator makes valid plans: {error}"))
 }
 
@@ -173,7 +198,7 @@ fn step(dice: &Dice, position: u64) -> StepSpec {
         _ => task(dice, key),
     };
     if dice.one_in(6) {
-        spec.condition = Some((*dice.pick(&["inputs.n % 2 == 0", "${{ inputs.n % 3 != 0 }}", "inputs.n > 0"])).into());
+        spec.condition = Some(dice.pick(&CONDITIONS).0.into());
     }
     if position > 0 && dice.one_in(20) {
         // Holds where the first step is a task that ran; cannot be evaluated where it is not.

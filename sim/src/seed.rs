@@ -35,6 +35,8 @@ const TRIGGERS: u64 = 0x5eed_0000_0000_c10c;
 /// (`tests/planted.rs`) is among them.
 const VERIFYING_EVERY: u64 = 16;
 const VERIFYING: u64 = 11;
+/// How many of their tasks fail at each try.
+const FAILING_WHERE_VERIFIED: f64 = 0.4;
 
 /// A seed in which every promise held.
 #[derive(Debug)]
@@ -121,6 +123,10 @@ fn draw(seed: u64) -> (Swarm, Dice, Dice) {
     let mut swarm = Swarm::draw(&dice, &Dice::new(seed ^ LATER), &triggers);
     // The seed itself decides, so that no throw is added: all other worlds stay as they were.
     swarm.verifies = seed % VERIFYING_EVERY == VERIFYING;
+    if swarm.verifies {
+        // So that there is something to roll back.
+        swarm.failing_tasks = FAILING_WHERE_VERIFIED;
+    }
     (swarm, dice, triggers)
 }
 
@@ -164,6 +170,7 @@ async fn world(seed: u64, database: &str, print: bool) -> Arc<Sim> {
     sim.hosts.iter().filter_map(host::Host::engine).for_each(|engine| host::count_pressure(&sim, &engine));
     sim.tally.add("engines", sim.hosts.lives());
     sim.tally.add("worlds of several servers", u64::from(sim.swarm.skews_ms.len() > 1));
+    sim.tally.add("worlds whose clocks differ by all that is tolerated", u64::from(sim.swarm.has_widest_skew()));
     sim.tally.add("calls to the outside", sim.sink.calls());
     sim.tally.add("seconds simulated", sim.trace.elapsed() / 1_000);
     sim

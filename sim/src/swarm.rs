@@ -218,6 +218,13 @@ impl Swarm {
         if self.skews_ms.len() > 1 { limits::CLOCK_SKEW_TOLERATED } else { Millis(0) }
     }
 
+    /// Whether two servers' clocks are as far apart as is tolerated.
+    pub fn has_widest_skew(&self) -> bool {
+        let (least, most) = (self.skews_ms.iter().min(), self.skews_ms.iter().max());
+        let apart = least.zip(most).map_or(0, |(least, most)| most.abs_diff(*least));
+        apart == limits::CLOCK_SKEW_TOLERATED.0
+    }
+
     /// The faults of this seed, for the trace.
     pub fn names(&self) -> String {
         let names: Vec<&str> = self.rates.keys().map(|fault| &fault.name()["fault: ".len()..]).collect();

@@ -91,6 +91,7 @@ caught! {
     payload_forgotten = PayloadForgotten by 5,
     stale_mismatch = StaleMismatch by 97,
     bulk_leaves_one_out = BulkLeavesOneOut by 42,
+    condition_ignored = ConditionIgnored,
     changed_input_not_asked = ChangedInputNotAsked in Gates by 9,
     not_happened_too_early = NotHappenedTooEarly in Haste by 62,
     skew_not_tolerated = SkewNotTolerated in EagerStarters by 40,
@@ -111,4 +112,5 @@ caught! {
     one_dead_letter_replayed = OneDeadLetterReplayed in Outbound by 31,
     claim_without_intent = ClaimWithoutIntent in UnnamedEffects by 5,
     poll_ignores_max = PollIgnoresMax by 19,
+    refusal_settles_all = RefusalSettlesAll,
 }

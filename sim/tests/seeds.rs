@@ -97,6 +97,22 @@ const PER_HUNDRED: &[(&str, u64)] = &[
     ("effects sent unasked", 50),
     ("polls that kept a place", 10),
     ("ready runs that did not fit", 5),
+    ("worlds whose clocks differ by all that is tolerated", 3),
+    ("doubts resolved at once", 3),
+    ("storms that ended on unreadable rows", 2),
+    ("runs of bulk jobs", 1),
+    ("endpoints enabled again", 5),
+    ("verifications of rollbacks", 5),
+    ("command: retry with another input", 4),
+    ("command: fail", 8),
+    ("votes refused", 40),
+    ("intents refused", 2),
+    ("effects not sent: lease too short", 2),
+    ("steps given back", 2),
+    ("turns of a subject", 4),
+    ("subject busy", 1),
+    ("key used with another request", 30),
+    ("events watched", 5_000),
 ];
 
 fn enough_happened(seeds: &Range<u64>, counts: &Counts) {

@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use crate::tree::{is_test_path, line_at};
+use crate::tree::{Tree, has_extension, is_test_path, line_at};
 
 #[derive(Debug)]
 pub(crate) struct RustFile<'a> {
@@ -22,6 +22,13 @@ pub(crate) struct StringLiteral<'a> {
     pub offset: usize,
     /// Between the quotes, escapes as written.
     pub text: &'a str,
+}
+
+impl Tree {
+    /// Every Rust file, with comments and literals told apart from code.
+    pub(crate) fn rust_files(&self) -> impl Iterator<Item = RustFile<'_>> {
+        self.iter().filter(|(path, _)| has_extension(path, &["rs"])).map(|(path, text)| RustFile::new(path, text))
+    }
 }
 
 impl<'a> RustFile<'a> {

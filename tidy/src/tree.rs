@@ -4,8 +4,6 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
-use crate::rust_file::RustFile;
-
 /// Directories that hold what tools made or fetched.
 const SKIPPED: &[&str] = &["target", "node_modules", "dist", "__pycache__"];
 /// Hidden directories that hold what people wrote.
@@ -52,11 +50,6 @@ impl Tree {
         path.is_empty()
             || self.files.contains_key(path)
             || self.files.range(folder.clone()..).next().is_some_and(|(next, _)| next.starts_with(&folder))
-    }
-
-    /// Every Rust file, with comments and literals told apart from code.
-    pub(crate) fn rust_files(&self) -> impl Iterator<Item = RustFile<'_>> {
-        self.iter().filter(|(path, _)| has_extension(path, &["rs"])).map(|(path, text)| RustFile::new(path, text))
     }
 
     fn read_directory(&mut self, directory: &Path, prefix: &str) -> io::Result<()> {

@@ -26,7 +26,7 @@ fn folders_do_not_use_each_other_in_circles() {
 }
 
 #[test]
-fn files_of_the_largest_crates_do_not_use_each_other_in_circles() {
+fn files_beside_the_folders_do_not_use_each_other_in_circles() {
     assert_none(rules::circles::check_files(&TREE));
 }
 
@@ -38,6 +38,11 @@ fn dependencies_are_licensed_and_not_doubled() {
 #[test]
 fn files_are_short() {
     assert_none(rules::length::check(&TREE));
+}
+
+#[test]
+fn half_of_the_files_fit_on_a_few_screens() {
+    assert_none(rules::length::check_median(&TREE));
 }
 
 #[test]

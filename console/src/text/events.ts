@@ -22,6 +22,7 @@ export interface EventBody {
   person?: string;
   on_behalf_of?: string;
   approve?: boolean;
+  fell?: { person: string; why: string }[];
   approval?: string;
   status?: string;
   receipt?: string;
@@ -97,7 +98,7 @@ export function words({ at, body }: RunEvent): string {
     case 'approval.requested':
       return 'people are asked for approval';
     case 'approval.voted':
-      return `${body.person}${body.on_behalf_of === undefined ? '' : ` (for ${body.on_behalf_of})`} ${body.approve === true ? 'approved' : 'rejected'}`;
+      return `${body.person}${body.on_behalf_of === undefined ? '' : ` (for ${body.on_behalf_of})`} ${body.approve === true ? 'approved' : 'rejected'}${(body.fell ?? []).map((fell) => `; the yes of ${fell.person} counts no more: ${fell.why}`).join('')}`;
     case 'approval.expired':
       return 'the time to answer has passed; it stays open';
     case 'approval.resolved':

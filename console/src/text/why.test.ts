@@ -63,6 +63,8 @@ it('names the worker that runs the step', () => {
   const cause = { cause: 'running' as const, session: 'ses_1', attempt: 1, since: 0 };
   expect(sentence({ ...cause, worker: 'box-1' }, 5_000)).toBe('The worker “box-1” has been running attempt 1 for 5.0 s.');
   expect(sentence(cause, 5_000)).toBe('A worker has been running attempt 1 for 5.0 s.');
+  const late = sentence({ ...cause, last_heartbeat_at: 0, expected_every_ms: 5_000 }, 7_000);
+  expect(late).toMatch(/for 7\.0 s\. It was last heard of .*, and it should be every 5\.0 s: it may be dead/);
 });
 
 it('leaves out what a more exact cause says better, but never the pause that a person asked for', () => {
@@ -82,6 +84,11 @@ it('gives the instants behind its spans in UTC', () => {
 it('says of a worker that is too far away that it is', () => {
   const far = { session: 'ses_1', worker: 'box', reason: 'latency' as const, why: 'its calls take 90 ms to be answered' };
   expect(sentence({ cause: 'passed_over', workers: [far] }, 0)).toBe('“box” is skipped: too far away: its calls take 90 ms to be answered.');
+});
+
+it('says of a worker that has just come back that others are asked first', () => {
+  const back = { session: 'ses_1', worker: 'box', reason: 'recently_offline' as const, why: 'others are asked first' };
+  expect(sentence({ cause: 'passed_over', workers: [back] }, 0)).toBe('“box” is skipped: recently offline: others are asked first.');
 });
 
 it('names the workers that are passed over, and why', () => {

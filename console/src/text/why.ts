@@ -23,7 +23,9 @@ export function sentence(cause: Cause, now: number, over = false): string {
     case 'running': {
       const since = cause.since == null ? '' : ` for ${span(now - cause.since)}`;
       const limit = cause.times_out_at == null ? '' : `; it times out ${away(cause.times_out_at, now)}`;
-      return `${cause.worker == null ? 'A worker' : `The worker “${cause.worker}”`} has been running attempt ${cause.attempt}${since}${limit}.`;
+      const heard = cause.last_heartbeat_at == null ? '' : ` It was last heard of ${away(cause.last_heartbeat_at, now)}`;
+      const late = cause.expected_every_ms == null ? '' : `${heard}, and it should be every ${span(cause.expected_every_ms)}: it may be dead, frozen or cut off.`;
+      return `${cause.worker == null ? 'A worker' : `The worker “${cause.worker}”`} has been running attempt ${cause.attempt}${since}${limit}.${late}`;
     }
     case 'silent': {
       const back = cause.lease_expires_at == null ? '' : ` The step is taken back ${away(cause.lease_expires_at, now)}, unless it comes back.`;
@@ -56,7 +58,9 @@ export function sentence(cause: Cause, now: number, over = false): string {
     case 'doubt':
       return `An effect${cause.step == null ? '' : ` of step “${cause.step}”`} was sent and its outcome is unknown. Look in the system it was sent to; it is never repeated blindly.`;
     case 'paused':
-      return `It was paused${by(cause.by)} ${away(cause.since, now)}: ${cause.reason}`;
+      return cause.by == null
+        ? `It stopped by itself ${away(cause.since, now)}, and no person has paused it: ${cause.reason}`
+        : `It was paused by ${cause.by} ${away(cause.since, now)}: ${cause.reason}`;
     case 'step_failed':
       return `Step “${cause.step}” has failed: ${cause.error == null ? 'no error was recorded' : cause.error.message}.`;
     case 'canceling':
@@ -121,6 +125,7 @@ const SKIPPED: Record<string, string> = {
   profile: 'out of its bounds',
   labels: 'its labels',
   latency: 'too far away',
+  recently_offline: 'recently offline',
 };
 
 /** A worker that is connected and is passed over, and why. */
@@ -181,8 +186,9 @@ function approval(cause: Extract<Cause, { cause: 'approval' }>, now: number): st
   const missing = Math.max(0, cause.needed - cause.approved_by.length);
   const whom = cause.approvers.length === 0 ? 'anybody who may approve' : `a member of ${cause.approvers.join(', ')}`;
   const already = cause.approved_by.length === 0 ? '' : ` (${cause.approved_by.join(', ')} approved already)`;
+  const fallen = (cause.fallen ?? []).map((fell) => ` The yes of ${fell.person} counts no more: ${fell.why}.`).join('');
   const allowed = cause.self_approval === true;
   const not = allowed || cause.excluded.length === 0 ? '' : `; not ${cause.excluded.join(', ')}, who started or directed it, or wrote its workflow`;
   const self = allowed ? ` ${cause.excluded.join(', ')} started or directed it and may approve it all the same: the tenant lets people approve their own runs.` : '';
-  return `It waits for ${missing} more approval${missing === 1 ? '' : 's'} from ${whom}${already}${not}.${self} It expires ${away(cause.expires_at, now)}.`;
+  return `It waits for ${missing} more approval${missing === 1 ? '' : 's'} from ${whom}${already}${not}.${self}${fallen} It expires ${away(cause.expires_at, now)}.`;
 }

@@ -69,7 +69,8 @@ enum Command {
     Bulk(bulk::BulkArgs),
     /// Look at the queues that workers take steps from.
     Queue(queue::QueueArgs),
-    /// Go back to steps in the server's own worker: cancel what is in flight, send the workers away.
+    /// Back out of workers elsewhere: cancel the runs in flight, drain these workers, and let the server's own worker run
+    /// steps again.
     Backout(backout::BackoutArgs),
     /// Make a small project that runs at once: a workflow, a scenario test, and a task in the language you ask for.
     Init(project::NewProjectArgs),
@@ -89,13 +90,13 @@ enum Command {
     User(user::UserArgs),
     /// Decide on changes of the policy or of access that a second admin must agree to.
     Change(change::ChangeArgs),
-    /// Start workflows at times.
+    /// Start workflows on a schedule.
     Schedule(schedule::ScheduleArgs),
     /// Manage webhook endpoints, inbound and outbound.
     Webhook(webhook::WebhookArgs),
     /// Ask for approvals in Slack.
     Slack(slack::SlackArgs),
-    /// Messages that were given up: list them, send them again.
+    /// List messages that were given up, and send them again.
     DeadLetter(dead_letter::DeadLetterArgs),
     /// Keep secrets in a file on this machine, encrypted with age.
     Secret(secret::SecretArgs),
@@ -105,7 +106,7 @@ enum Command {
     Approval(approval::ApprovalArgs),
     /// Read the audit log, and verify that it was not tampered with.
     Audit(audit::AuditArgs),
-    /// Take the evidence of a run away, and verify it.
+    /// Export the evidence of a run, and verify it.
     Evidence(audit::evidence::EvidenceArgs),
     /// Sign in as yourself, or store an API key for a server.
     Login(login::LoginArgs),

@@ -4,7 +4,7 @@ use interlock_core::json::canonical;
 use interlock_core::keys::fields_hash;
 use serde_json::{Map, Value};
 
-use crate::connector::Declaration;
+use crate::declaration::Declaration;
 use crate::schema::{FieldFault, Filling, faults, fill_defaults};
 
 /// Checked and complete: what is required is there, what was left out has its default.

@@ -12,6 +12,7 @@
 
 pub mod connection;
 pub mod connector;
+pub mod declaration;
 pub mod failure;
 pub mod fields;
 pub mod page;
@@ -24,7 +25,8 @@ pub mod send;
 pub mod systems;
 
 pub use connection::{Connection, Connections};
-pub use connector::{CallFacts, Connector, Declaration, Inverse, Probed, Reversal};
+pub use connector::{CallFacts, Connector, Inverse, Probed};
+pub use declaration::{Declaration, Reversal};
 pub use failure::{CallFailure, Sent};
 pub use fields::Fields;
 pub use registry::{all, bound, find, names};

@@ -2,7 +2,8 @@
 
 use std::fmt::Write;
 
-use crate::connector::{Connector, Declaration, Reversal};
+use crate::connector::Connector;
+use crate::declaration::{Declaration, Reversal};
 use crate::registry::all;
 use crate::schema::{Field, Kind, Need};
 

@@ -49,7 +49,7 @@ mod tests {
     use interlock_core::state::EffectClass;
 
     use super::*;
-    use crate::connector::Reversal;
+    use crate::declaration::Reversal;
     use crate::schema::{Field, Filling, Kind, Need, faults};
 
     /// Every field, also those further inside.

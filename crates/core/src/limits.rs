@@ -93,7 +93,7 @@ pub const ASSIGNMENT_BACKOFF: [Millis; ASSIGNMENT_ATTEMPTS_MAX] =
     [Millis::from_secs(5), Millis::from_secs(15), Millis::from_secs(45)];
 /// How long a run that waits for something else keeps its worker, unless it says `workdir: keep`.
 pub const ASSIGNMENT_KEPT: Millis = Millis::from_mins(2);
-/// How long a worker with a fault is given no command and no run.
+/// How long a worker with a fault is given no command and no run, and one that was offline is asked after others.
 pub const WORKER_FAULT_PAUSE: Millis = Millis::from_mins(1);
 /// So many assignments lost in a row are a fault of the worker.
 pub const ASSIGNMENTS_LOST_MAX: u32 = 3;
@@ -126,6 +126,8 @@ pub const CONTINUE_STEPS_MAX: u32 = 16;
 pub const CONTINUE_TIME_MAX: Millis = Millis(250);
 /// A run whose running step has not been renewed for this long counts as orphaned.
 pub const ORPHANED_AFTER: Millis = Millis::from_mins(5);
+/// How long ago a worker was last heard of when `why` reports that it is late: a renewal and a second.
+pub const LATE_AFTER: Millis = Millis(SESSION_RENEWAL.0 + 1_000);
 /// How long a worker is silent before `why` reports it on its step: two renewals and a second.
 pub const SILENT_AFTER: Millis = Millis(SESSION_RENEWAL.0 * 2 + 1_000);
 

@@ -72,6 +72,8 @@ bugs! {
     ApprovalInherited,
     /// A guarded step is given another input, and its approvers are not asked again.
     ChangedInputNotAsked,
+    /// A step begins whose condition is false.
+    ConditionIgnored,
     /// A restore leaves the epoch as it was.
     EpochNotRaised,
     /// On PostgreSQL a run's row is written whatever its version.
@@ -142,6 +144,8 @@ bugs! {
     PollIgnoresMax,
     /// On PostgreSQL a receipt is written whatever its state is.
     ReceiptNotGuarded,
+    /// That an attempt was refused counts as the outcome of those before it, which may have had the effect.
+    RefusalSettlesAll,
 }
 
 #[cfg(feature = "planted")]

@@ -17,7 +17,7 @@ use crate::provider::{EntryKind, SecretProvider, Tenancy};
 use crate::providers::age_file::{AgeFile, AgeSecrets};
 use crate::providers::environment::SecretVariables;
 use crate::providers::folder::SecretFolder;
-use crate::vault::{Login, TENANT_PLACE, Vault, VaultOptions, VaultSecret};
+use crate::vault::{AwsIdentity, AwsKeySource, Login, TENANT_PLACE, Vault, VaultOptions, VaultSecret};
 
 /// What is wrong with the file.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -43,7 +43,7 @@ struct CredentialsFile {
 #[derive(Debug, Deserialize)]
 #[serde(tag = "kind", rename_all = "lowercase")]
 enum WrittenProvider {
-    Vault(WrittenVault),
+    Vault(Box<WrittenVault>),
     Age(WrittenAge),
     Folder(WrittenFolder),
     Environment(WrittenVariables),
@@ -70,6 +70,7 @@ struct WrittenVault {
 enum WrittenLogin {
     AppRole(WrittenAppRole),
     Jwt(WrittenJwt),
+    Aws(WrittenAws),
 }
 
 #[derive(Debug, Deserialize)]
@@ -88,6 +89,21 @@ struct WrittenJwt {
     mount: Option<String>,
     role: String,
     jwt_file: PathBuf,
+    /// What the method asks for besides, as `azure` does.
+    #[serde(default)]
+    fields: BTreeMap<String, String>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WrittenAws {
+    mount: Option<String>,
+    role: String,
+    region: Option<String>,
+    server_id: Option<String>,
+    /// A shared credentials file; the variables `AWS_…` of the worker's environment where absent.
+    credentials_file: Option<PathBuf>,
+    profile: Option<String>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -225,7 +241,7 @@ fn provider(
 ) -> Result<Arc<dyn SecretProvider>, InvalidCredentials> {
     let tenancy = setting.tenancy;
     Ok(match written {
-        WrittenProvider::Vault(vault) => Arc::new(Vault::new(vault_options(name, vault, setting)?)),
+        WrittenProvider::Vault(vault) => Arc::new(Vault::new(vault_options(name, *vault, setting)?)),
         WrittenProvider::Age(age) => {
             let at = AgeFile { file: setting.beside(&age.file), identity: setting.beside(&age.identity_file) };
             Arc::new(AgeSecrets::new(name, at, tenancy))
@@ -283,6 +299,7 @@ fn vault_options(name: &str, vault: WrittenVault, setting: &Setting<'_>) -> Resu
         secrets,
         timeout,
         outbound: outbound.map_err(|error| wrong(error.to_string()))?,
+        clock: setting.clock.clone(),
     })
 }
 
@@ -314,9 +331,40 @@ fn login(written: WrittenLogin, setting: &Setting<'_>) -> Result<Login, InvalidC
             wrapped: role.wrapped,
         },
         WrittenLogin::Jwt(jwt) => {
-            Login::Jwt { mount: mount(jwt.mount, "jwt")?, role: jwt.role, jwt_file: setting.beside(&jwt.jwt_file) }
+            let of_login = ["role", "jwt"];
+            if let Some(name) = jwt.fields.keys().find(|name| of_login.contains(&name.as_str())) {
+                return Err(wrong(format!("login.fields: `{name}` stands beside `fields`, not in it")));
+            }
+            let jwt_file = setting.beside(&jwt.jwt_file);
+            Login::Jwt { mount: mount(jwt.mount, "jwt")?, role: jwt.role, jwt_file, fields: jwt.fields }
+        }
+        WrittenLogin::Aws(aws) => {
+            let (mount, role) = (mount(aws.mount.clone(), "aws")?, aws.role.clone());
+            Login::Aws { mount, role, identity: aws_identity(aws, setting)? }
         }
     })
+}
+
+fn aws_identity(aws: WrittenAws, setting: &Setting<'_>) -> Result<AwsIdentity, InvalidCredentials> {
+    let is_region = |text: &str| {
+        let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+        !text.is_empty() && text.chars().all(plain)
+    };
+    if let Some(region) = aws.region.as_deref().filter(|region| !is_region(region)) {
+        return Err(wrong(format!("login.region: `{}` is no region of AWS", region.escape_debug())));
+    }
+    if aws.server_id.as_deref().is_some_and(|id| id.is_empty() || !id.chars().all(|c| c.is_ascii_graphic())) {
+        return Err(wrong("login.server_id: it is sent as a header: letters, digits and signs, without spaces"));
+    }
+    let keys = match (aws.credentials_file, aws.profile) {
+        (Some(file), profile) => {
+            let profile = profile.unwrap_or_else(|| "default".to_owned());
+            AwsKeySource::File { file: setting.beside(&file), profile }
+        }
+        (None, None) => AwsKeySource::Environment,
+        (None, Some(_)) => return Err(wrong("login.profile: name the credentials_file that the profile is in")),
+    };
+    Ok(AwsIdentity { keys, region: aws.region, server_id: aws.server_id })
 }
 
 fn place(written: WrittenSecret) -> Result<VaultSecret, String> {

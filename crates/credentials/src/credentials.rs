@@ -17,7 +17,6 @@ use crate::error::{Cause, CredentialError};
 use crate::journal::{LeaseJournal, NotedLease};
 use crate::limits;
 use crate::provider::{Description, EntryKind, SecretProvider};
-use crate::step::StepCredentials;
 
 /// What a worker has.
 pub struct CredentialsOptions {
@@ -85,11 +84,6 @@ impl Credentials {
             journal: None,
             clock,
         })
-    }
-
-    /// The credentials of one step.
-    pub fn step(&self, scope: StepScope) -> StepCredentials {
-        StepCredentials::new(self.clone(), scope)
     }
 
     /// Whether a step could have a secret, as far as that can be known without a lease: nothing has to be revoked or recorded. A

@@ -48,8 +48,15 @@ struct HeldEntry {
     stale_at: Instant,
 }
 
+impl Credentials {
+    /// The credentials of one step.
+    pub fn step(&self, scope: StepScope) -> StepCredentials {
+        StepCredentials::new(self.clone(), scope)
+    }
+}
+
 impl StepCredentials {
-    pub(crate) fn new(credentials: Credentials, scope: StepScope) -> Self {
+    fn new(credentials: Credentials, scope: StepScope) -> Self {
         Self { credentials, scope, held: Mutex::default(), used: UsedCredentials::default() }
     }
 

@@ -1,6 +1,7 @@
 //! Numbers about runs since this engine was opened, for metrics. Counting costs an addition.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::hash::{BuildHasher, RandomState};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError, RwLock};
 
@@ -46,8 +47,16 @@ pub struct Counters {
     violations: Mutex<BTreeMap<String, u64>>,
 }
 
-/// Numbers by labels that workflows and workers choose: so many sets of labels, and one for all others.
-struct Labelled<const N: usize, V = Durations>(RwLock<Vec<([String; N], V)>>);
+/// Sets of labels with their numbers, by the hash of the labels.
+type LabelledRows<const N: usize, V> = HashMap<u64, Vec<([String; N], V)>>;
+
+/// Numbers by labels that workflows and workers choose: so many sets of labels, and one for all others. A set is found by
+/// its hash, because every change of a run looks for some, and only a new set locks others out.
+struct Labelled<const N: usize, V = Durations> {
+    hasher: RandomState,
+    /// By the hash of the labels: nearly always one set, and never one that is taken for another.
+    rows: RwLock<LabelledRows<N, V>>,
+}
 
 /// Attempts with late reports that are remembered, so that a report which is repeated is noted once.
 const LATE_ATTEMPTS_MAX: usize = 1_000;
@@ -59,37 +68,42 @@ pub const OTHER: &str = "other";
 
 impl<const N: usize, V> Default for Labelled<N, V> {
     fn default() -> Self {
-        Self(RwLock::default())
+        Self { hasher: RandomState::default(), rows: RwLock::default() }
     }
 }
 
 impl<const N: usize, V: Default> Labelled<N, V> {
     fn note(&self, labels: [&str; N], add: impl Fn(&V)) {
-        let known = |rows: &[([String; N], V)], labels: [&str; N]| {
-            let row = rows.iter().find(|(known, _)| known.iter().zip(labels).all(|(known, label)| known == label));
+        let known = |rows: &LabelledRows<N, V>, labels: [&str; N]| {
+            let alike = rows.get(&self.hasher.hash_one(labels));
+            let row = alike.and_then(|alike| alike.iter().find(|(known, _)| *known == labels));
             row.map(|(_, value)| add(value)).is_some()
         };
         let is_counted = {
-            let rows = self.0.read().unwrap_or_else(PoisonError::into_inner);
+            let rows = self.rows.read().unwrap_or_else(PoisonError::into_inner);
             // With the last set of labels, or behind it, stands the row of all others.
             known(&rows, labels) || (rows.len() >= LABELLED_MAX && known(&rows, [OTHER; N]))
         };
         if is_counted {
             return;
         }
-        let mut rows = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        let mut rows = self.rows.write().unwrap_or_else(PoisonError::into_inner);
         let labels = if rows.len() < LABELLED_MAX { labels } else { [OTHER; N] };
         // Another thread may have added the row in between.
         if !known(&rows, labels) {
             let value = V::default();
             add(&value);
-            rows.push((labels.map(str::to_owned), value));
+            rows.entry(self.hasher.hash_one(labels)).or_default().push((labels.map(str::to_owned), value));
         }
     }
 
+    /// All of them, by their labels.
     fn all<T>(&self, read: impl Fn(&V) -> T) -> Vec<([String; N], T)> {
-        let rows = self.0.read().unwrap_or_else(PoisonError::into_inner);
-        rows.iter().map(|(labels, value)| (labels.clone(), read(value))).collect()
+        let rows = self.rows.read().unwrap_or_else(PoisonError::into_inner);
+        let mut all: Vec<_> = rows.values().flatten().map(|(labels, value)| (labels.clone(), read(value))).collect();
+        drop(rows);
+        all.sort_by(|one, other| one.0.cmp(&other.0));
+        all
     }
 }
 
@@ -417,6 +431,20 @@ mod tests {
             let terminal = RunState::ALL.iter().filter(|state| state.is_terminal()).count();
             assert_eq!(durations.len(), (LABELLED_MAX + 1) * terminal);
         }
+    }
+
+    /// Where sets of labels stand by hash, their order is another one in each process.
+    #[test]
+    fn sets_of_labels_are_found_again_and_told_in_order() {
+        let results = Labelled::<2, AtomicU64>::default();
+        for (one, other) in [("b", "a"), ("a", "b"), ("", "ab"), ("b", "a"), ("ab", ""), ("b", "a")] {
+            results.note([one, other], |count| {
+                count.fetch_add(1, Ordering::Relaxed);
+            });
+        }
+        let told = results.all(|count| count.load(Ordering::Relaxed));
+        let told: Vec<_> = told.iter().map(|([one, other], count)| (one.as_str(), other.as_str(), *count)).collect();
+        assert_eq!(told, [("", "ab", 1), ("a", "b", 1), ("ab", "", 1), ("b", "a", 3)]);
     }
 
     /// A series that is there twice spoils the whole scrape.

@@ -81,6 +81,12 @@ pub enum EngineError {
     /// What the run did last is not in the audit log yet: asking again in a second is safe.
     #[error("the end of run {run} is not in the audit log yet; ask again in a second")]
     EvidenceNotSealed { run: RunId },
+    /// The run has done more than one bundle holds: asking again does not help.
+    #[error(
+        "the evidence of run {run} would be longer than {max} bytes, and one bundle may not be; the tenant's audit log has \
+         every entry of the run: take it away with `interlock audit export`, and verify it with `interlock audit verify`"
+    )]
+    EvidenceTooLarge { run: RunId, max: usize },
     #[error("run {run} has no bundle {number}")]
     UnknownBundle { run: RunId, number: u32 },
     #[error("the tenant has no audit log {number}")]
@@ -119,7 +125,9 @@ impl From<SubmitError> for EngineError {
             SubmitError::Closed => Self::Closed,
             SubmitError::Refused(Refusal::TooManyPending) => Self::TooManyPending,
             SubmitError::Refused(refusal) => Self::Refused(refusal),
-            SubmitError::Stalled(_) | SubmitError::Restored(_) => Self::Stalled(error.to_string()),
+            SubmitError::Stalled(_) | SubmitError::FileGone(_) | SubmitError::Restored(_) => {
+                Self::Stalled(error.to_string())
+            }
             SubmitError::DiskFull(_) => Self::DiskFull(error.to_string()),
             SubmitError::Corrupt(what) => Self::Store(what),
         }
@@ -160,6 +168,7 @@ impl EngineError {
             Self::AuditBroken { .. } => "AUDIT_BROKEN",
             Self::EvidenceNotDue { .. } => "EVIDENCE_NOT_DUE",
             Self::EvidenceNotSealed { .. } => "EVIDENCE_NOT_SEALED",
+            Self::EvidenceTooLarge { .. } => "EVIDENCE_TOO_LARGE",
             Self::UnknownBundle { .. } => "EVIDENCE_NOT_FOUND",
             Self::UnknownAuditLog { .. } => "AUDIT_LOG_NOT_FOUND",
             Self::Payload(error) => error.code(),

@@ -80,7 +80,7 @@ impl Engine {
                 }
                 Err(error) => Err(error),
             };
-            let change = match change {
+            let mut change = match change {
                 Ok(change) => change,
                 // Another server may have changed the run: only what stands in the store can refuse for good.
                 Err(_) if !fresh => continue,
@@ -89,6 +89,9 @@ impl Engine {
                     return Err(error);
                 }
             };
+            if change.end.is_some() {
+                Box::pin(self.count_printed(&run, &mut change)).await?;
+            }
             match self.submit(change).await {
                 Ok(change) => {
                     let (before, held) = (run.state, run.current().session());

@@ -56,6 +56,14 @@ impl Workers {
         })
     }
 
+    /// Until when others are asked before the session's worker, which was offline until it began the session.
+    pub(crate) async fn asked_last_until(&self, row: &SessionRow) -> Result<Option<Timestamp>, EngineError> {
+        let Some(tenant) = row.tenant else { return Ok(None) };
+        let known = self.0.0.store.sessions_of_worker(tenant, &row.worker, row.identity, REGISTRATIONS_MAX).await?;
+        let options = &self.0.0.options;
+        Ok(row.came_back_at(&known, options.session_lease).map(|at| at + options.fault_pause))
+    }
+
     /// A check before a run has failed by the worker's own fault.
     pub(crate) async fn failed_check(&self, session: SessionId, run: RunId, check: PreflightCheck, why: &str) {
         let Some(check) = FaultCheck::of_preflight(check) else { return };
@@ -83,7 +91,7 @@ impl Workers {
         Ok(())
     }
 
-    /// How long a worker with a fault is given no command and no run.
+    /// How long a worker with a fault is given no command and no run, and one that was offline is asked after others.
     pub fn fault_pause(&self) -> Millis {
         self.0.0.options.fault_pause
     }

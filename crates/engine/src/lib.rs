@@ -43,6 +43,7 @@ pub mod webhooks;
 pub mod workflows;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use interlock_core::ids::TenantId;
 use interlock_core::plan::retry::StepError;
@@ -241,6 +242,15 @@ impl Engine {
     /// How long a worker session lives without a renewal.
     pub fn session_lease(&self) -> Millis {
         self.0.options.session_lease
+    }
+
+    /// Does something after a while, or as soon as the engine stops, which waits for it.
+    pub fn do_later(&self, wait: Duration, work: impl Future<Output = ()> + Send + 'static) {
+        let stopping = self.0.stopping.clone();
+        self.0.tasks.spawn(async move {
+            let _ = tokio::time::timeout(wait, stopping.cancelled()).await;
+            work.await;
+        });
     }
 
     /// Stops the loops and waits for them. The store stays open for its other holders.

@@ -6,6 +6,7 @@ use interlock_core::limits;
 use interlock_core::run::assignment::AssignmentTimes;
 use interlock_core::time::Millis;
 use interlock_evidence::SigningKey;
+use interlock_evidence::limits::BUNDLE_BYTES_MAX;
 use interlock_outbound::Outbound;
 use interlock_store::Sweep;
 
@@ -33,7 +34,7 @@ pub struct EngineOptions {
     pub effect_settles_after: Millis,
     /// How long the search for a worker may take that has a run as a whole.
     pub assignment: Arc<AssignmentTimes>,
-    /// How long a worker with a fault is given no command and no run.
+    /// How long a worker with a fault is given no command and no run, and one that was offline is asked after others.
     pub fault_pause: Millis,
     /// How often the reaper looks for lost sessions and stuck steps.
     pub reap_every: Millis,
@@ -57,6 +58,8 @@ pub struct EngineOptions {
     pub vault: Option<Vault>,
     /// Signs the heads of the audit logs and the evidence bundles; without it there are none.
     pub audit_key: Option<SigningKey>,
+    /// The longest evidence bundle that is made; a verifier takes none that is longer than the default.
+    pub evidence_bytes_max: usize,
     /// The one client for calls to the outside; without it messages wait.
     pub outbound: Option<Outbound>,
     /// Brings messages to destinations that the engine does not know by itself.
@@ -101,6 +104,7 @@ impl EngineOptions {
             judge: JudgedBy::Policy,
             vault: None,
             audit_key: None,
+            evidence_bytes_max: BUNDLE_BYTES_MAX,
             outbound: None,
             deliver,
             outbox_attempts_max: 12,

@@ -136,8 +136,12 @@ impl Workers {
             maintenance: inherited.maintenance,
             labels: hello.labels,
         };
+        let asked_last_until = self.asked_last_until(&row).await?;
         self.0.0.store.write(RegisterSession(row.clone())).await?;
         let info = SessionInfo::of(row, now, self.0.0.options.fault_pause);
+        if let Some(until) = asked_last_until {
+            info.ask_last_until(until);
+        }
         self.follow_flag(&info).await?;
         self.0.0.sessions.map().insert(session, info);
         self.0.0.dispatch.rescan.notify_one();
@@ -158,7 +162,12 @@ impl Workers {
             return Ok(info);
         }
         let row = self.0.0.store.session(session).await?.filter(|row| row.state != WorkerState::Offline);
-        let info = SessionInfo::of(row.ok_or(EngineError::SessionGone)?, now, self.0.0.options.fault_pause);
+        let row = row.ok_or(EngineError::SessionGone)?;
+        let asked_last_until = self.asked_last_until(&row).await?;
+        let info = SessionInfo::of(row, now, self.0.0.options.fault_pause);
+        if let Some(until) = asked_last_until {
+            info.ask_last_until(until);
+        }
         self.follow_flag(&info).await?;
         self.0.0.sessions.map().insert(session, Arc::clone(&info));
         self.0.0.dispatch.rescan.notify_one();

@@ -9,7 +9,9 @@ use std::sync::{PoisonError, RwLock};
 
 use interlock_core::ids::TenantId;
 use interlock_core::time::{Millis, Timestamp};
-use interlock_store::{AddTenant, AttachedWrites, AuditNote, FinishIdempotency, KeyRow, PutTenant, Stored, Tenant};
+use interlock_store::{
+    AddTenant, AttachedWrites, AuditNote, ChangeTenant, Changed, FinishIdempotency, KeyRow, PutTenant, Stored, Tenant,
+};
 use serde_json::json;
 
 use crate::audit::{Actor, AuditEvent};
@@ -102,12 +104,16 @@ impl Tenants {
         }
     }
 
-    /// Changes a tenant's limits and settings.
-    pub async fn change(&self, tenant: Tenant, by: &TenantActor) -> Result<(), EngineError> {
+    /// Changes the limits and settings of a tenant that is still as it was `read`. [`Changed::Gone`] where it is not: nothing
+    /// is changed then, and what was decided about it meanwhile stands.
+    pub async fn change(&self, read: Tenant, tenant: Tenant, by: &TenantActor) -> Result<Changed, EngineError> {
         let notes = self.notes(&tenant, CHANGED, by);
-        self.0.0.store.write_with(PutTenant(tenant.clone()), AttachedWrites { answer: None, notes }).await?;
-        self.follow(&tenant);
-        Ok(())
+        let change = ChangeTenant { read, tenant: tenant.clone() };
+        let answer = self.0.0.store.write_with(change, AttachedWrites { answer: None, notes }).await?;
+        if answer == Changed::Done {
+            self.follow(&tenant);
+        }
+        Ok(answer)
     }
 
     /// What changes counts on this server at once.

@@ -33,8 +33,8 @@ pub struct WorkflowVersion {
     pub created_by: Option<String>,
 }
 
-/// The person of those who may have applied a version: a key that no person owns is none, so no run of its schedules is
-/// started in its name, and no approval excludes it.
+/// The person of those who may have applied a version or made a schedule: a key that no person owns is none, so no run of
+/// its schedules is started in its name, and no approval excludes it.
 pub(crate) fn author(created_by: Option<String>) -> Option<String> {
     created_by.filter(|name| name.parse::<KeyId>().is_err())
 }

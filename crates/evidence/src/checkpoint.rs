@@ -61,6 +61,9 @@ impl Checkpoint {
         }
         let lines = signatures.lines().take(SIGNATURES_MAX);
         let by_key: Vec<bool> = lines.filter_map(|line| is_good(key, line, body.as_bytes())).collect();
+        if by_key.is_empty() && signatures.lines().count() > SIGNATURES_MAX {
+            return Err(Malformed("it has more signatures than are looked at, and none of those is by this key"));
+        }
         if by_key.is_empty() || by_key.contains(&false) {
             return Err(CheckpointError::NotSigned { origin: origin.to_owned() });
         }
@@ -100,6 +103,11 @@ mod tests {
         assert_eq!(Checkpoint::open(&both, key().public()), Ok(head.clone()));
         assert_eq!(Checkpoint::open(&both, other.public()), Ok(head));
         assert!(matches!(Checkpoint::open(&theirs, key().public()), Err(CheckpointError::NotSigned { .. })));
+        // Not every line that somebody has added is looked at.
+        let (body, own) = note.rsplit_once("\n\n").unwrap();
+        let line = theirs.rsplit_once("\n\n").unwrap().1;
+        let many = format!("{body}\n\n{}{own}", line.repeat(SIGNATURES_MAX));
+        assert!(matches!(Checkpoint::open(&many, key().public()), Err(CheckpointError::Malformed(_))));
         // A second signature in the key's name that is not good is no witness.
         let forged = Checkpoint { origin: "o".into(), size: 1, root: Hash([8; 32]) }.sign(&key());
         let spoiled = format!("{note}{}", forged.rsplit_once("\n\n").unwrap().1);

@@ -1,5 +1,6 @@
 //! DSSE: a payload, its type, and signatures over both.
 
+use interlock_core::text::json_words::json_error;
 use serde::{Deserialize, Serialize};
 
 use crate::encoding::{base64, from_base64};
@@ -32,6 +33,8 @@ pub enum EnvelopeError {
     OtherType(String),
     #[error("no signature on the envelope is by this key: it was made by another server, or altered")]
     NotSigned,
+    #[error("none of the first {SIGNATURES_MAX} signatures on the envelope is by this key, and no more are looked at")]
+    TooManySignatures,
 }
 
 /// What is signed: type and payload with their lengths, so that no part passes for another.
@@ -56,7 +59,10 @@ pub fn open(envelope: &str, key: &PublicKey) -> Result<Vec<u8>, EnvelopeError> {
         from_base64(&signature.sig).is_some_and(|signature| key.verifies(&message, &signature))
     };
     if !envelope.signatures.iter().take(SIGNATURES_MAX).any(is_signed) {
-        return Err(EnvelopeError::NotSigned);
+        return Err(match envelope.signatures.len() {
+            ..=SIGNATURES_MAX => EnvelopeError::NotSigned,
+            _ => EnvelopeError::TooManySignatures,
+        });
     }
     if envelope.payload_type != PAYLOAD_TYPE {
         return Err(EnvelopeError::OtherType(envelope.payload_type));
@@ -73,7 +79,7 @@ fn read(envelope: &str) -> Result<Envelope, EnvelopeError> {
     if envelope.len() > BUNDLE_BYTES_MAX {
         return Err(EnvelopeError::Malformed(format!("it is longer than {BUNDLE_BYTES_MAX} bytes")));
     }
-    serde_json::from_str(envelope).map_err(|error| EnvelopeError::Malformed(error.to_string()))
+    serde_json::from_str(envelope).map_err(|error| EnvelopeError::Malformed(json_error(&error)))
 }
 
 fn payload(envelope: &Envelope) -> Result<Vec<u8>, EnvelopeError> {
@@ -107,6 +113,14 @@ mod tests {
             assert_eq!(open(&serde_json::to_string(&changed).unwrap(), key.public()), Err(EnvelopeError::NotSigned));
         }
         assert!(matches!(open("{}", key.public()), Err(EnvelopeError::Malformed(_))));
+        let strange = EnvelopeSignature { keyid: String::new(), sig: base64(&[0; 64]) };
+        let signed = |before: usize| {
+            let signatures = vec![strange.clone(); before].into_iter().chain(envelope.signatures.clone()).collect();
+            let envelope = Envelope { signatures, ..envelope.clone() };
+            open(&serde_json::to_string(&envelope).unwrap(), key.public())
+        };
+        assert_eq!(signed(SIGNATURES_MAX - 1), Ok(b"{}".to_vec()), "signatures of others are passed over");
+        assert_eq!(signed(SIGNATURES_MAX), Err(EnvelopeError::TooManySignatures));
         assert_eq!(sign(b"{}", &key), envelope, "the same bytes again");
     }
 }

@@ -4,11 +4,11 @@
 use std::io::BufRead;
 
 use interlock_core::json::HashHex;
+use interlock_core::text::json_words::json_error;
 use serde::{Deserialize, Serialize};
 
 use crate::entry::{Entry, EntryOpening, Salt};
 use crate::limits::{ENTRIES_MAX, LINE_BYTES_MAX};
-use crate::verify_log::LogCopy;
 
 /// An entry with what its leaf and its hashes need.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -27,6 +27,15 @@ pub struct LoggedEntry {
 pub struct LeafSpan {
     pub first: u64,
     pub hashes: Vec<HashHex>,
+}
+
+/// A log as it came from somewhere.
+#[derive(Debug, Clone, Default)]
+pub struct LogCopy {
+    pub entries: Vec<LoggedEntry>,
+    pub leaves: Vec<LeafSpan>,
+    /// Signed heads. The largest one of the log's own name is its head.
+    pub checkpoints: Vec<String>,
 }
 
 /// One line.
@@ -50,6 +59,16 @@ pub enum ExportError {
     Io(#[from] std::io::Error),
 }
 
+/// What is wrong with a line. That it is its own first line is not said: which one of the file it is stands before it.
+fn in_words(error: &serde_json::Error) -> String {
+    if error.to_string().starts_with("expected value") {
+        return "it is not one field, `entry`, `leaves` or `checkpoint`, with its value".to_owned();
+    }
+    let words = json_error(error).replacen(" at line 1 column ", " at column ", 1);
+    // The fields of a line are values to the parser.
+    words.replacen("unknown value `", "unknown field `", 1)
+}
+
 /// Reads an exported log.
 pub fn read(mut file: impl BufRead) -> Result<LogCopy, ExportError> {
     let mut log = LogCopy::default();
@@ -67,7 +86,7 @@ pub fn read(mut file: impl BufRead) -> Result<LogCopy, ExportError> {
         if text.trim_ascii().is_empty() {
             continue;
         }
-        match serde_json::from_slice(&text).map_err(|error| failed(error.to_string()))? {
+        match serde_json::from_slice(text.trim_ascii_end()).map_err(|error| failed(in_words(&error)))? {
             ExportLine::Entry(entry) => log.entries.push(entry),
             ExportLine::Leaves(leaves) => log.leaves.push(leaves),
             ExportLine::Checkpoint(checkpoint) => log.checkpoints.push(checkpoint),

@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use interlock_core::json::Hash;
+use interlock_core::text::json_words::json_error;
 use serde_json::Value;
 
 use crate::bundle::{
@@ -58,7 +59,10 @@ pub fn verify_bundle(bundle: &str, key: &PublicKey) -> BundleReport {
     };
     let statement: Statement = match serde_json::from_slice(&payload) {
         Ok(statement) => statement,
-        Err(error) => return BundleReport::refused(format!("the payload is not an Interlock statement: {error}")),
+        Err(error) => {
+            let what = json_error(&error);
+            return BundleReport::refused(format!("the payload is not an Interlock statement: {what}"));
+        }
     };
     let mut integrity = Findings::default();
     check_head(&statement, &mut integrity);

@@ -14,18 +14,9 @@ use interlock_core::json::Hash;
 
 use crate::checkpoint::{Checkpoint, CheckpointError};
 use crate::entry::{Entry, FIRST_PREV};
-use crate::export::{LeafSpan, LoggedEntry};
+use crate::export::{LeafSpan, LogCopy, LoggedEntry};
 use crate::key::PublicKey;
 use crate::tree::{MemoryTree, root};
-
-/// A log as it came from somewhere.
-#[derive(Debug, Clone, Default)]
-pub struct LogCopy {
-    pub entries: Vec<LoggedEntry>,
-    pub leaves: Vec<LeafSpan>,
-    /// Signed heads. The largest one of the log's own name is its head.
-    pub checkpoints: Vec<String>,
-}
 
 /// What else is known about the log.
 #[derive(Debug, Clone, Copy, Default)]
@@ -108,10 +99,12 @@ pub fn verify_log(copy: &LogCopy, expected: Expected<'_>, key: &PublicKey) -> Re
         let what = format!("the signed head that stands here is {}", other_log(&stranger.origin, &head.origin));
         return Err(bad(stranger.size.saturating_sub(1), Tampering::Spliced, what));
     }
-    for (kept, what) in kept.iter().map(|kept| (kept, "the checkpoint that was kept elsewhere")) {
-        if !is_head_of(kept, &own_leaves) {
-            let start = heads.iter().filter(|head| head.size < kept.size).map(|head| head.size).next_back();
-            let what = format!("the first {} entries are not those of {what}: the log was written anew", kept.size);
+    // A key that has signed two histories contradicts itself, whichever of the two is shown.
+    let in_copy = heads.iter().map(|head| (head, "an earlier signed head of the same log"));
+    for (other, what) in in_copy.chain(kept.iter().map(|kept| (kept, "the checkpoint that was kept elsewhere"))) {
+        if !is_head_of(other, &own_leaves) {
+            let start = heads.iter().filter(|head| head.size < other.size).map(|head| head.size).next_back();
+            let what = format!("the first {} entries are not those of {what}: the log was written anew", other.size);
             return Err(bad(start.unwrap_or(0), Tampering::Altered, what));
         }
     }

@@ -6,8 +6,8 @@ use interlock_core::ids::RunId;
 use interlock_core::json::{Hash, HashHex};
 use interlock_core::time::Timestamp;
 use interlock_evidence::entry::Salt;
-use interlock_evidence::export::{ExportLine, LeafSpan, LoggedEntry, read};
-use interlock_evidence::verify_log::{BadEntry, Expected, LogCopy, Tampering, VerifiedLog, verify_log};
+use interlock_evidence::export::{ExportLine, LeafSpan, LogCopy, LoggedEntry, read};
+use interlock_evidence::verify_log::{BadEntry, Expected, Tampering, VerifiedLog, verify_log};
 use interlock_evidence::writer::{LogState, entries};
 use interlock_evidence::{Body, Commitments, EntryOpening, EntrySalts, SigningKey};
 use proptest::prelude::*;
@@ -253,6 +253,9 @@ fn a_rolled_back_log_is_found_by_a_checkpoint_kept_elsewhere() {
     forged.checkpoints.push(state.head().sign(&key()));
     assert!(verify(&forged).is_ok());
     assert_eq!(kept(&forged, &whole.checkpoints[0]), Err((0, Tampering::Altered)));
+    // So does a head of it that was left among the others.
+    let both = LogCopy { checkpoints: [whole.checkpoints.clone(), forged.checkpoints].concat(), ..whole };
+    assert_eq!(found(&both), (2 * BLOCK, Tampering::Altered));
 }
 
 #[test]
@@ -312,7 +315,16 @@ fn a_log_survives_its_file_and_a_bad_line_is_named() {
     assert_eq!(back.entries, copy.entries);
     assert_eq!(verify(&back).unwrap().head.size, 200);
     let error = read("\n{\"entry\":{}}\n".as_bytes()).unwrap_err().to_string();
-    assert!(error.starts_with("line 2 cannot be read"), "{error}");
+    assert!(error.starts_with("line 2 cannot be read: missing field `entry` at column "), "{error}");
+    for bad in ["7", "[[[", "{\"checkpoint\":\"a\",\"checkpoint\":\"b\"}", "{\"payload\":\"AA\"}", "\0\0", "\"\u{ff}"] {
+        let error = read(bad.as_bytes()).unwrap_err().to_string();
+        assert!(error.starts_with("line 1 cannot be read: "), "{error}");
+        for word in ["expected value", "variant", "EOF", "at line"] {
+            assert!(!error.contains(word), "{bad}: {error}");
+        }
+    }
+    let deep = format!("{{\"entry\":{{\"entry\":{}", "[".repeat(100_000));
+    assert!(read(deep.as_bytes()).is_err());
 }
 
 proptest! {

@@ -14,7 +14,7 @@ use crate::limits;
 use crate::range::Range;
 use crate::resolver::{Guarded, Lookup, Resolve, SystemResolver};
 use crate::rules::{Forbidden, Rules};
-use crate::socket::Sockets;
+use crate::socket_options::SocketOptions;
 
 /// What the server's operator decides about outbound calls.
 #[derive(Clone)]
@@ -61,7 +61,7 @@ pub struct Outbound {
 
 #[derive(Clone)]
 enum Wire {
-    Http(Clients, Arc<Sockets>),
+    Http(Clients, Arc<SocketOptions>),
     Exchange(Arc<dyn Exchange>),
 }
 
@@ -84,7 +84,7 @@ impl Outbound {
             }
             roots.extend(certificates);
         }
-        let sockets = Arc::new(Sockets { resolver, roots_pem });
+        let sockets = Arc::new(SocketOptions { resolver, roots_pem });
         let all = Rules::new(open, closed);
         let mut tenants = BTreeMap::new();
         for (tenant, open) in open_for {
@@ -93,7 +93,7 @@ impl Outbound {
         Ok(Self { tenants: Arc::new(tenants), ..Self::under(all, &sockets, &roots)? })
     }
 
-    fn under(rules: Rules, sockets: &Arc<Sockets>, roots: &[Certificate]) -> Result<Self, OutboundError> {
+    fn under(rules: Rules, sockets: &Arc<SocketOptions>, roots: &[Certificate]) -> Result<Self, OutboundError> {
         let rules = Arc::new(rules);
         let client = |lookup| {
             let builder = || {
@@ -172,7 +172,7 @@ impl Outbound {
     }
 
     /// What connections for other protocols are made with; none in a simulation.
-    pub(crate) fn sockets(&self) -> Option<&Sockets> {
+    pub(crate) fn socket_options(&self) -> Option<&SocketOptions> {
         match &self.wire {
             Wire::Http(_, sockets) => Some(sockets),
             Wire::Exchange(_) => None,

@@ -15,6 +15,7 @@ mod range;
 mod resolver;
 mod rules;
 mod socket;
+mod socket_options;
 
 pub use call::{Call, Excess, HttpResponse};
 pub use client::{Exchange, Exchanged, Outbound, OutboundOptions};

@@ -51,8 +51,13 @@ const PRIVATE: &[Range] = &[
 /// The only public unicast addresses of IPv6 so far; everything outside counts as private.
 const PUBLIC_V6: Range = Range::v6(0x2000, 0, 0, 3);
 const NAT64: Range = Range::v6(0x64, 0xff9b, 0, 96);
-/// The prefix for networks' own NAT64.
+/// The prefix for networks' own NAT64 (RFC 8215), of which a network takes a part of any length that RFC 6052 has.
 const NAT64_LOCAL: Range = Range::v6(0x64, 0xff9b, 1, 48);
+/// Where the IPv4 address then stands: the octets behind a prefix of 48, 56, 64 and 96 bits, without the one that is left
+/// out.
+const NAT64_LOCAL_OCTETS: [[usize; 4]; 4] = [[6, 7, 9, 10], [7, 9, 10, 11], [9, 10, 11, 12], [12, 13, 14, 15]];
+/// No host has an address there. An address with a longer prefix reads like this as one with a shorter prefix.
+const THIS_NETWORK: Range = Range::v4([0, 0, 0, 0], 8);
 const TEREDO: Range = Range::v6(0x2001, 0, 0, 32);
 const SIX_TO_FOUR: Range = Range::v6(0x2002, 0, 0, 16);
 
@@ -167,8 +172,11 @@ fn forms(address: IpAddr) -> Vec<IpAddr> {
     let isatap = groups[5] == 0x5efe && matches!(groups[4], 0 | 0x200);
     let translated = groups[..6] == [0, 0, 0, 0, 0xffff, 0];
     let mut forms = vec![address];
-    if compatible || translated || isatap || NAT64.contains(address) || NAT64_LOCAL.contains(address) {
+    if compatible || translated || isatap || NAT64.contains(address) {
         forms.push(inside(groups[6], groups[7]));
+    }
+    if NAT64_LOCAL.contains(address) {
+        forms.extend(nat64_local_forms(v6));
     }
     if TEREDO.contains(address) {
         forms.push(inside(!groups[6], !groups[7]));
@@ -177,6 +185,16 @@ fn forms(address: IpAddr) -> Vec<IpAddr> {
         forms.push(inside(groups[1], groups[2]));
     }
     forms
+}
+
+/// The IPv4 addresses that a translator may find in an address of a network's own NAT64. How long the network's prefix is
+/// stands nowhere, so that each reading counts which could be a host's; what stands behind the address is not looked at,
+/// as translators do not either.
+fn nat64_local_forms(address: Ipv6Addr) -> Vec<IpAddr> {
+    let octets = address.octets();
+    let readings = NAT64_LOCAL_OCTETS.map(|places| IpAddr::V4(Ipv4Addr::from(places.map(|place| octets[place]))));
+    let hosts: Vec<IpAddr> = readings.into_iter().filter(|reading| !THIS_NETWORK.contains(*reading)).collect();
+    if hosts.is_empty() { readings.to_vec() } else { hosts }
 }
 
 /// Whether this machine has the address: only then can a socket be bound to it.
@@ -256,6 +274,10 @@ mod tests {
             "64:ff9b::a9fe:a9fe",
             "2002:a9fe:a9fe::1",
             "64:ff9b:1::a9fe:a9fe",
+            "64:ff9b:1:a9fe:a9:fe00::",
+            "64:ff9b:1:a9fe:a9:fe00:0:7",
+            "64:ff9b:1:12a9:fe:a9fe::",
+            "64:ff9b:1:12:a9:fea9:fe00:0",
             "::ffff:0:169.254.169.254",
             "2001:0:808:808::5601:5601",
             "169.254.170.2",
@@ -272,6 +294,23 @@ mod tests {
         }
         assert_eq!(check(&rules, "10.0.0.1"), Ok(()));
         assert_eq!(check(&rules, "::ffff:10.0.0.1"), Ok(()));
+    }
+
+    #[test]
+    fn a_networks_own_nat64_opens_no_private_address_at_any_length_of_its_prefix() {
+        let rules = Rules::new(vec!["64:ff9b:1::/48".parse().unwrap()], vec![]);
+        // 10.0.0.1 and 8.8.8.8 behind 48, 56, 64 and 96 bits.
+        for (private, public) in [
+            ("64:ff9b:1:a00:0:100::", "64:ff9b:1:808:8:800::"),
+            ("64:ff9b:1:a:0:1::", "64:ff9b:1:8:8:808::"),
+            ("64:ff9b:1:0:a:0:100:0", "64:ff9b:1:0:8:808:800:0"),
+            ("64:ff9b:1::a00:1", "64:ff9b:1::808:808"),
+        ] {
+            assert_eq!(check(&rules, private), Err(Why::Private), "{private}");
+            assert_eq!(check(&rules, public), Ok(()), "{public}");
+            assert_eq!(check(&Rules::default(), public), Err(Why::Private), "{public}: the prefix itself is private");
+        }
+        assert_eq!(check(&rules, "64:ff9b:1::"), Err(Why::NoHost));
     }
 
     #[test]

@@ -4,28 +4,18 @@
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
-use rustls_platform_verifier::Verifier;
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
-use tokio_rustls::rustls::client::danger::ServerCertVerifier;
-use tokio_rustls::rustls::client::{ClientConfig, WebPkiServerVerifier};
-use tokio_rustls::rustls::crypto::{CryptoProvider, aws_lc_rs};
-use tokio_rustls::rustls::pki_types::pem::PemObject as _;
-use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName};
-use tokio_rustls::rustls::{Error as TlsError, RootCertStore};
+use tokio_rustls::rustls::Error as TlsError;
+use tokio_rustls::rustls::client::ClientConfig;
+use tokio_rustls::rustls::pki_types::ServerName;
 
 use crate::client::Outbound;
 use crate::error::OutboundError;
 use crate::limits;
-use crate::resolver::Resolve;
 use crate::rules::Forbidden;
-
-/// What connections are made with.
-pub(crate) struct Sockets {
-    pub resolver: Arc<dyn Resolve>,
-    pub roots_pem: Vec<Vec<u8>>,
-}
+use crate::socket_options::{SocketOptions, provider};
 
 /// A connection that is not encrypted yet. Only [`Outbound::secure`] makes it of use for anything secret.
 pub struct Socket {
@@ -50,7 +40,7 @@ impl Outbound {
         let addresses = if let Ok(address) = host.parse::<IpAddr>() {
             vec![address]
         } else {
-            let found = self.of_sockets()?.resolver.resolve(host.to_owned()).await;
+            let found = self.known_options()?.resolver.resolve(host.to_owned()).await;
             found.map_err(|error| OutboundError::NotConnected(error.to_string()))?
         };
         let mut closed: Option<Forbidden> = None;
@@ -71,7 +61,7 @@ impl Outbound {
     /// Encrypts a connection, and makes sure that the other side is the host that was asked for.
     pub async fn secure(&self, socket: Socket) -> Result<Secured, OutboundError> {
         let setup = |error: TlsError| OutboundError::Setup(error.to_string());
-        let verifier = self.of_sockets()?.verifier().map_err(setup)?;
+        let verifier = self.known_options()?.verifier().map_err(setup)?;
         let config = ClientConfig::builder_with_provider(provider())
             .with_safe_default_protocol_versions()
             .map_err(setup)?
@@ -88,31 +78,7 @@ impl Outbound {
         secured.map_err(|error| OutboundError::NotConnected(error.to_string()))
     }
 
-    fn of_sockets(&self) -> Result<&Sockets, OutboundError> {
-        self.sockets().ok_or_else(|| OutboundError::Setup("there is no network here".to_owned()))
-    }
-}
-
-fn provider() -> Arc<CryptoProvider> {
-    Arc::new(aws_lc_rs::default_provider())
-}
-
-impl Sockets {
-    /// The machine's own certificates and the added ones; only the latter where it has none.
-    fn verifier(&self) -> Result<Arc<dyn ServerCertVerifier>, TlsError> {
-        let invalid = |_| TlsError::General("an added certificate cannot be read".to_owned());
-        let added = self.roots_pem.iter().flat_map(|pem| CertificateDer::pem_slice_iter(pem));
-        let added: Vec<CertificateDer<'static>> = added.collect::<Result<_, _>>().map_err(invalid)?;
-        if let Ok(verifier) = Verifier::new_with_extra_roots(added.clone(), provider()) {
-            return Ok(Arc::new(verifier));
-        }
-        let mut roots = RootCertStore::empty();
-        for certificate in added {
-            roots.add(certificate)?;
-        }
-        let verifier = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider()).build();
-        verifier
-            .map(|verifier| verifier as Arc<dyn ServerCertVerifier>)
-            .map_err(|error| TlsError::General(error.to_string()))
+    fn known_options(&self) -> Result<&SocketOptions, OutboundError> {
+        self.socket_options().ok_or_else(|| OutboundError::Setup("there is no network here".to_owned()))
     }
 }

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use interlock_core::text::json_words::json_error;
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -103,7 +104,8 @@ pub(crate) fn origin(sources: &BundleSources) -> Result<Origin, LoadError> {
     let config = sources.data.get("config").unwrap_or(&Value::Null);
     let shape: Result<Config, _> = serde_json::from_value(config.clone());
     shape.map_err(|error| {
-        Problem::of_file(DATA_FILE, format!("`config` is not as the shipped policy needs it: {error}"))
+        let what = json_error(&error);
+        Problem::of_file(DATA_FILE, format!("`config` is not as the shipped policy needs it: {what}"))
     })?;
     Ok(if sources.modules.len() == shipped.modules.len() { Origin::Shipped } else { Origin::Own })
 }

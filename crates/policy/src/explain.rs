@@ -38,8 +38,8 @@ fn describe(due: &Obligations, out: &mut String) {
         Scope::Phase => "all that this phase does",
     };
     let named = |excluded: &Excluded| match excluded {
-        Excluded::Starter => "whoever started the run",
-        Excluded::Author => "whoever wrote the workflow",
+        Excluded::Starter => "the person who started the run",
+        Excluded::Author => "the person who wrote the workflow",
     };
     let excluded: Vec<&str> = due.exclude.iter().map(named).collect();
     let lifted = if due.self_approval { " (unless the tenant allows self-approval)" } else { "" };

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use regorus::Value;
 
-use crate::functions::{Failure, list, text, within};
+use crate::argument::{Failure, list, text, within};
 
 /// Knows `%s`, `%v`, `%d` and `%%`.
 pub(crate) fn sprintf(arguments: &[Value]) -> Result<Value, Failure> {

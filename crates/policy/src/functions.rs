@@ -5,6 +5,7 @@
 use regex::RegexBuilder;
 use regorus::Value;
 
+use crate::argument::{Failure, list, text, within};
 use crate::budget;
 use crate::decision::Undecided;
 use crate::format::sprintf;
@@ -62,14 +63,6 @@ pub(crate) struct Limited {
     pub(crate) call: fn(&[Value]) -> Result<Value, Failure>,
 }
 
-/// Why a call has no result.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum Failure {
-    TooMuch(&'static str),
-    /// The arguments do not fit.
-    Argument,
-}
-
 pub(crate) const LIMITED: &[Limited] = &[
     Limited { name: "array.concat", arity: 2, call: array_concat },
     Limited { name: "concat", arity: 2, call: concat },
@@ -110,25 +103,6 @@ fn size(value: &Value) -> usize {
         Value::Array(items) => 64 * items.len(),
         _ => 64,
     }
-}
-
-pub(crate) fn text(value: &Value) -> Result<&str, Failure> {
-    value.as_string().map(AsRef::as_ref).map_err(|_| Failure::Argument)
-}
-
-pub(crate) fn list(value: &Value) -> Result<Vec<Value>, Failure> {
-    match value {
-        Value::Array(items) => Ok(items.iter().cloned().collect()),
-        Value::Set(items) => Ok(items.iter().cloned().collect()),
-        _ => Err(Failure::Argument),
-    }
-}
-
-pub(crate) fn within(length: usize) -> Result<(), Failure> {
-    if length > limits::TEXT_BYTES_MAX {
-        return Err(Failure::TooMuch("the text would be too long"));
-    }
-    Ok(())
 }
 
 fn concat(arguments: &[Value]) -> Result<Value, Failure> {

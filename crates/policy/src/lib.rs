@@ -5,6 +5,7 @@
 //! [`Undecided`], which performs nothing. The same input has the same answer: a policy reads no clock, draws no random
 //! numbers and talks to nothing.
 
+mod argument;
 mod budget;
 mod bundle;
 mod check;

@@ -3,6 +3,7 @@
 
 use interlock_core::json::HashHex;
 use interlock_core::json::{Hash, Json};
+use interlock_core::text::json_words::json_error;
 use serde::{Deserialize, Serialize};
 
 use crate::bundle::Bundle;
@@ -158,7 +159,7 @@ pub fn read_inputs(text: &str) -> Result<Vec<PolicyInput>, String> {
             json.decode::<StoredDecision>()
                 .map(|stored| stored.input)
                 .or_else(|_| json.decode::<PolicyInput>())
-                .map_err(|error| format!("line {}: not an input document: {error}", index + 1))
+                .map_err(|error| format!("line {}: not an input document: {}", index + 1, json_error(&error)))
         })
         .collect()
 }

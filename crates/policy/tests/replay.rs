@@ -48,7 +48,9 @@ fn inputs_are_read_line_by_line() {
     let one = serde_json::to_string(&inputs(1)[0]).unwrap();
     assert_eq!(read_inputs(&format!("{one}\n\n{one}\n")).unwrap().len(), 2);
     let error = read_inputs(&format!("{one}\n{{}}\n")).unwrap_err();
-    assert!(error.starts_with("line 2: not an input document"), "{error}");
+    assert!(error.starts_with("line 2: not an input document: missing field `workflow`"), "{error}");
+    let error = read_inputs("7\n").unwrap_err();
+    assert_eq!(error, "line 1: not an input document: expected an object, found the number `7` at line 1 column 1");
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use interlock_core::ids::{ApprovalId, RunId};
 use interlock_core::plan::OnDenial;
 use interlock_core::plan::tier::Tier;
-use interlock_core::run::approval::{Purpose, Vote};
+use interlock_core::run::approval::{FallenVote, Others, Purpose, Vote};
 use interlock_core::run::card::{ActionCard, PresentState};
 use interlock_core::state::{ApprovalState, RunState};
 use interlock_core::time::Timestamp;
@@ -52,6 +52,9 @@ pub struct ApprovalView {
     pub quorum: u32,
     /// The groups whose members may vote; every person with the role may where empty.
     pub approvers: Vec<String>,
+    /// Further lists of groups: of each, so many people must agree as well. Said while it is open.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub and_from: Vec<Others>,
     /// People who started or directed the run, and may not vote.
     pub excluded: Vec<String>,
     /// They may vote all the same: the tenant lets people approve their own runs. Said while it is open.
@@ -72,7 +75,12 @@ pub struct ApprovalView {
     /// The same when the approval expires undecided.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub on_expiry: Option<OnDenial>,
+    /// The votes that count.
     pub votes: Vec<Vote>,
+    /// Votes that were cast and count no more, because their people have lost the right to decide since: others are needed.
+    /// Said while it is open; the run's events keep it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub fallen: Vec<FallenVote>,
     pub requested_at: Timestamp,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub escalate_at: Option<Timestamp>,

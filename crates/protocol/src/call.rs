@@ -1,8 +1,8 @@
 //! What goes with every call of a worker, whichever way it takes: the name by which a repeat is known, and its trace.
 //!
-//! A name is not stored anywhere. It spells out what the server tells a repeat by: an attempt has one report, an effect of it one
-//! intent, a receipt one outcome, a chunk of output one number, an offer one answer. Calls that change nothing when they are
-//! repeated have a fresh name each.
+//! A name is not stored in the database. It spells out what the server tells a repeat by: an attempt has one report, an effect of it one
+//! intent, a receipt one outcome, a chunk of output one number, an offer one answer. Registrations, polls and heartbeats have a
+//! fresh name each; of the first two a server remembers the names for a while, and discards a repeat.
 
 use interlock_core::ids::SessionId;
 

@@ -116,6 +116,9 @@ pub struct RenewCertificate {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct WorkerCertificate {
     pub identity: WorkerIdentityId,
+    /// The name in the worker's token: what people look for it by, unless it is started with another one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
     /// In PEM.
     pub certificate: String,
     /// The authorities (PEM), the newest first; the worker trusts a server with a certificate by one of them.

@@ -202,7 +202,9 @@ pub struct StatusView {
 /// Something that does not get better by itself.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct StatusProblem {
-    pub kind: ProblemKind,
+    /// A later server may tell of other kinds, and says in `text` what they are.
+    #[schema(value_type = ProblemKind)]
+    pub kind: String,
     /// In a sentence.
     pub text: String,
 }
@@ -223,6 +225,21 @@ pub enum ProblemKind {
     AuditBehind,
     /// The store takes no commits: its disk is full, its database is away, or it was restored.
     StoreStopped,
+}
+
+impl ProblemKind {
+    /// Its name in answers.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::RunStopped => "run_stopped",
+            Self::QueueWithoutWorkers => "queue_without_workers",
+            Self::WorkerSilent => "worker_silent",
+            Self::EndpointFailing => "endpoint_failing",
+            Self::FeedBehind => "feed_behind",
+            Self::AuditBehind => "audit_behind",
+            Self::StoreStopped => "store_stopped",
+        }
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -316,4 +333,25 @@ pub struct StatsSpan {
     pub open: u64,
     /// Approvals that were asked for and not decided by then.
     pub approvals_open: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The schema takes the names from the one, and answers take them from the other.
+    #[test]
+    fn kinds_of_problems_have_one_name() {
+        for kind in [
+            ProblemKind::RunStopped,
+            ProblemKind::QueueWithoutWorkers,
+            ProblemKind::WorkerSilent,
+            ProblemKind::EndpointFailing,
+            ProblemKind::FeedBehind,
+            ProblemKind::AuditBehind,
+            ProblemKind::StoreStopped,
+        ] {
+            assert_eq!(serde_json::to_value(kind).unwrap(), kind.as_str());
+        }
+    }
 }

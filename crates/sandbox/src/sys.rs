@@ -68,10 +68,10 @@ impl Drop for LockedBytes {
 /// Runs the hook in the child, between fork and exec.
 ///
 /// In a process with several threads the hook must not allocate or lock: another thread may have held the lock when
-/// this one forked. The two callers are the spawner, whose hook makes plain system calls, and the shim, which has one
-/// thread.
+/// this one forked. The callers are the spawner and the trial of a cgroup, whose hooks make plain system calls, and the
+/// shim, which has one thread.
 pub(crate) fn before_exec(command: &mut Command, hook: impl FnMut() -> io::Result<()> + Send + Sync + 'static) {
-    // SAFETY: what the hook may do is said above, and both callers keep to it.
+    // SAFETY: what the hook may do is said above, and all callers keep to it.
     unsafe { command.pre_exec(hook) };
 }
 

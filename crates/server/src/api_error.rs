@@ -222,6 +222,7 @@ impl From<EngineError> for ApiError {
             | EngineError::UnknownAuditLog { .. } => Self::new(StatusCode::NOT_FOUND, code, detail),
             EngineError::TenantDisabled => Self::new(StatusCode::FORBIDDEN, code, detail),
             EngineError::EvidenceNotDue { .. }
+            | EngineError::EvidenceTooLarge { .. }
             | EngineError::AuditBroken { .. }
             | EngineError::SubjectElsewhere { .. }
             | EngineError::WorkflowDisabled { .. }
@@ -395,6 +396,7 @@ mod tests {
             (EngineError::Overloaded, "OVERLOADED", 503),
             (EngineError::AuditBroken { what: "its peaks".into() }, "AUDIT_BROKEN", 409),
             (EngineError::EvidenceNotSealed { run }, "EVIDENCE_NOT_SEALED", 503),
+            (EngineError::EvidenceTooLarge { run, max: 9 }, "EVIDENCE_TOO_LARGE", 409),
             (EngineError::Rejected(Rejection::NotClaimable { run, control }), "RUN_NOT_CLAIMABLE", 409),
         ] {
             let problem = ApiError::from(error).problem;

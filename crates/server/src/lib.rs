@@ -33,6 +33,7 @@ pub mod pages;
 mod parameters;
 mod plans;
 mod query;
+mod repeated_calls;
 mod request;
 mod router;
 pub mod routes;

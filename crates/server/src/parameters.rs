@@ -2,48 +2,17 @@
 //! route alike, whether or not its handler reads a query. Bounds of numbers stand here once ([`BOUNDS`]), for the check
 //! and for the description; those of texts stand with the description ([`query_bytes_max`]).
 
-use std::collections::HashMap;
-use std::sync::LazyLock;
-
-use axum::extract::{MatchedPath, Request};
+use axum::extract::Request;
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
 use interlock_protocol::runs::limits::PAGE_MAX;
-use utoipa::openapi::path::{Operation, Parameter, ParameterIn};
-use utoipa::openapi::{PathItem, RefOr};
 
 use crate::api_error::ApiError;
-use crate::openapi::query_bytes_max;
+use crate::openapi::{queries, query_bytes_max};
 use crate::query::{self, Pairs};
-use crate::routes;
 
 /// Parameters that mean the same wherever they stand, with their least and greatest value.
 pub const BOUNDS: &[(&str, usize, usize)] = &[("limit", 1, PAGE_MAX), ("count", 1, 100)];
-
-type Queries = HashMap<(&'static str, String), Vec<Parameter>>;
-
-/// What the query of each guarded route may hold.
-static QUERIES: LazyLock<Queries> = LazyLock::new(|| {
-    let mut queries = Queries::new();
-    for (path, item) in routes::described().0.paths.paths {
-        let PathItem { get, put, post, delete, patch, .. } = item;
-        let methods = [("GET", get), ("PUT", put), ("POST", post), ("DELETE", delete), ("PATCH", patch)];
-        for (method, operation) in methods {
-            if let Some(operation) = operation {
-                queries.insert((method, path.clone()), of_query(operation));
-            }
-        }
-    }
-    queries
-});
-
-fn of_query(operation: Operation) -> Vec<Parameter> {
-    let parameters = operation.parameters.into_iter().flatten().filter_map(|parameter| match parameter {
-        RefOr::T(parameter) => Some(parameter),
-        RefOr::Ref(_) => None,
-    });
-    parameters.filter(|parameter| matches!(parameter.parameter_in, ParameterIn::Query)).collect()
-}
 
 /// Refuses a query that the route does not describe.
 pub async fn check_query(request: Request, next: Next) -> Response {
@@ -56,15 +25,8 @@ pub async fn check_query(request: Request, next: Next) -> Response {
 }
 
 fn check(request: &Request) -> Result<(), ApiError> {
-    let pattern = request.extensions().get::<MatchedPath>().map(MatchedPath::as_str).unwrap_or_default();
-    let method = match request.method().as_str() {
-        "HEAD" | "GET" => "GET",
-        "PUT" => "PUT",
-        "DELETE" => "DELETE",
-        "PATCH" => "PATCH",
-        _ => "POST",
-    };
-    let known = QUERIES.get(&(method, pattern.to_owned())).map(Vec::as_slice).unwrap_or_default();
+    let pattern = queries::pattern(request.extensions());
+    let known = queries::known(request.method(), request.extensions());
     let pairs = Pairs::of(request.uri());
     query::check(&pairs, known)?;
     for (name, value) in pairs.iter() {

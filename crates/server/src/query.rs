@@ -1,40 +1,41 @@
 //! The query string: what is not understood is refused, and the refusal names the parameter and the form it has.
 //!
-//! [`Params`] reads a query into a type. What it says about a wrong one comes from the same description of the type that
-//! the OpenAPI document is made of, so every route says it alike. [`Pairs`] is for queries whose parameters may be repeated.
+//! [`Params`] reads a query into a type. What it says about a wrong one comes from the description of the route
+//! ([`queries`]), so every route says it alike. [`Pairs`] is for queries whose parameters may be repeated.
 
 use std::error::Error as _;
 use std::str::FromStr;
 
+use axum::extract::rejection::QueryRejection;
 use axum::extract::{FromRequestParts, Query};
 use axum::http::Uri;
 use axum::http::request::Parts;
 use interlock_core::text::nearest::hint;
 use serde::de::DeserializeOwned;
-use utoipa::IntoParams;
-use utoipa::openapi::RefOr;
-use utoipa::openapi::path::{Parameter, ParameterIn};
-use utoipa::openapi::schema::{Schema, SchemaType, Type};
 
 use crate::api_error::ApiError;
+use crate::openapi::queries::{self, KnownParameter};
 use crate::state::AppState;
 
 /// The query string as a type that refuses unknown fields.
 pub struct Params<T>(pub T);
 
-impl<T: DeserializeOwned + IntoParams + Send> FromRequestParts<AppState> for Params<T> {
+impl<T: DeserializeOwned + Send> FromRequestParts<AppState> for Params<T> {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, _: &AppState) -> Result<Self, ApiError> {
-        match Query::try_from_uri(&parts.uri) {
-            Ok(Query(params)) => Ok(Self(params)),
-            Err(rejection) => {
-                check(&Pairs::of(&parts.uri), &T::into_params(|| Some(ParameterIn::Query)))?;
-                let why = rejection.source().map_or_else(|| rejection.body_text(), ToString::to_string);
-                Err(ApiError::malformed(format!("the query: {why}")))
-            }
-        }
+        let read = Query::try_from_uri(&parts.uri);
+        read.map(|Query(params)| Self(params)).map_err(|rejection| misread(parts, &rejection))
     }
+}
+
+/// What is wrong with a query: in our own words if the description of the route says it, else as its type says it.
+fn misread(parts: &Parts, rejection: &QueryRejection) -> ApiError {
+    let known = queries::known(&parts.method, &parts.extensions);
+    check(&Pairs::of(&parts.uri), known).err().unwrap_or_else(|| {
+        let why = rejection.source().map_or_else(|| rejection.body_text(), ToString::to_string);
+        ApiError::malformed(format!("the query: {why}"))
+    })
 }
 
 /// The query string as pairs, for queries whose parameters may be repeated.
@@ -59,17 +60,17 @@ impl FromRequestParts<AppState> for Pairs {
 }
 
 /// Refuses what is no known parameter, what stands twice and may not, and values of another form.
-pub fn check(pairs: &Pairs, known: &[Parameter]) -> Result<(), ApiError> {
+pub fn check(pairs: &Pairs, known: &[KnownParameter]) -> Result<(), ApiError> {
     let mut seen: Vec<&str> = Vec::new();
     for (name, value) in pairs.iter() {
-        let Some(parameter) = known.iter().find(|parameter| parameter.name == name) else {
+        let Some((_, form)) = known.iter().find(|(known, _)| *known == name) else {
             let help = match known {
                 [] => "this address takes none".to_owned(),
-                known => hint(name, known.iter().map(|parameter| parameter.name.as_str())),
+                known => hint(name, known.iter().map(|(known, _)| *known)),
             };
             return Err(ApiError::malformed(format!("the query has no parameter `{}`; {help}", shown(name))));
         };
-        let form = Form::of(parameter);
+        let form = Form::of(form);
         if seen.contains(&name) && form != Form::List {
             return Err(ApiError::malformed(format!("the query: `{name}` stands twice; give it once")));
         }
@@ -92,16 +93,14 @@ enum Form {
 }
 
 impl Form {
-    fn of(parameter: &Parameter) -> Self {
-        match &parameter.schema {
-            Some(RefOr::Ref(named)) if named.ref_location.ends_with("/Timestamp") => Self::Instant,
-            Some(RefOr::Ref(named)) if named.ref_location.ends_with("/Millis") => Self::Span,
-            Some(RefOr::T(Schema::Object(object))) => match &object.schema_type {
-                SchemaType::Type(Type::Integer) => Self::Whole,
-                SchemaType::Type(Type::Boolean) => Self::Flag,
-                _ => Self::Other,
-            },
-            Some(RefOr::T(Schema::Array(_))) => Self::List,
+    /// By the word that the list of known parameters has for it.
+    fn of(word: &str) -> Self {
+        match word {
+            "instant" => Self::Instant,
+            "span" => Self::Span,
+            "whole" => Self::Whole,
+            "flag" => Self::Flag,
+            "list" => Self::List,
             _ => Self::Other,
         }
     }

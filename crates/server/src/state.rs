@@ -25,6 +25,7 @@ use crate::live::Hub;
 use crate::metrics::Metrics;
 use crate::options::{ServerOptions, scheme};
 use crate::plans::Plans;
+use crate::repeated_calls::RepeatedCalls;
 use crate::seats::Seats;
 use crate::tls::{Tls, WorkerIssuer};
 
@@ -80,6 +81,7 @@ struct SharedState {
     unfinished: Unfinished,
     /// For the channels of workers.
     channels: Arc<Seats>,
+    repeated_calls: RepeatedCalls,
     broker: Option<Arc<Broker>>,
     /// Presses in Slack that are worked on behind their answers.
     slack_presses: Arc<Semaphore>,
@@ -111,6 +113,7 @@ impl AppState {
             unfinished,
             broker: options.broker.clone().map(|address| Arc::new(Broker::new(address, &options.secret))),
             channels: Seats::new(limits::CHANNELS_MAX, limits::CHANNELS_PER_TENANT_MAX),
+            repeated_calls: RepeatedCalls::default(),
             slack_presses: Arc::new(Semaphore::new(SLACK_PRESSES_MAX)),
         }))
     }
@@ -224,6 +227,11 @@ impl AppState {
     /// Places for the channels of workers.
     pub(crate) fn channels(&self) -> &Arc<Seats> {
         &self.0.channels
+    }
+
+    /// The calls of workers that are known by their names.
+    pub(crate) fn repeated_calls(&self) -> &RepeatedCalls {
+        &self.0.repeated_calls
     }
 
     /// The broker of workers' calls, if this server has one.

@@ -18,10 +18,17 @@ pub(crate) struct CircuitBreaker(Mutex<Failures>);
 struct Failures {
     in_a_row: u32,
     what: String,
-    /// It said that its disk is full.
-    is_full: bool,
+    kind: FailureKind,
     /// For good.
     restored: Option<Restored>,
+}
+
+#[derive(Debug, Default, Clone, Copy)]
+enum FailureKind {
+    #[default]
+    Away,
+    DiskFull,
+    FileGone,
 }
 
 impl CircuitBreaker {
@@ -33,9 +40,10 @@ impl CircuitBreaker {
     pub fn failed(&self, error: &DbError) {
         let mut failures = self.standing();
         failures.in_a_row = failures.in_a_row.saturating_add(1);
-        (failures.what, failures.is_full) = match error {
-            DbError::DiskFull(what) => (what.clone(), true),
-            other => (other.to_string(), false),
+        (failures.what, failures.kind) = match error {
+            DbError::DiskFull(what) => (what.clone(), FailureKind::DiskFull),
+            DbError::FileGone(what) => (what.clone(), FailureKind::FileGone),
+            other => (other.to_string(), FailureKind::Away),
         };
     }
 
@@ -55,11 +63,15 @@ impl CircuitBreaker {
         if let Some(restored) = failures.restored {
             return Err(SubmitError::Restored(restored));
         }
-        match &failures.what {
-            _ if failures.in_a_row < PATIENCE => Ok(()),
-            what if failures.is_full => Err(SubmitError::DiskFull(what.clone())),
-            what => Err(SubmitError::Stalled(what.clone())),
+        if failures.in_a_row < PATIENCE {
+            return Ok(());
         }
+        let what = failures.what.clone();
+        Err(match failures.kind {
+            FailureKind::Away => SubmitError::Stalled(what),
+            FailureKind::DiskFull => SubmitError::DiskFull(what),
+            FailureKind::FileGone => SubmitError::FileGone(what),
+        })
     }
 }
 
@@ -78,6 +90,8 @@ mod tests {
         assert!(matches!(breaker.check(), Err(SubmitError::Stalled(what)) if what == "not now: still busy"));
         breaker.failed(&DbError::DiskFull("no room".into()));
         assert!(matches!(breaker.check(), Err(SubmitError::DiskFull(what)) if what == "no room"), "the cause is named");
+        breaker.failed(&DbError::FileGone("it was removed".into()));
+        assert!(matches!(breaker.check(), Err(SubmitError::FileGone(what)) if what == "it was removed"));
         breaker.over();
         assert!(breaker.check().is_ok());
         breaker.restored(Restored { had: 1, found: 2 });

@@ -93,6 +93,9 @@ pub enum SubmitError {
         "the disk of the database is full ({0}); nothing is committed until there is room, and then it goes on by itself"
     )]
     DiskFull(String),
+    /// The same, because the file of the database is not where it was.
+    #[error("{0}; nothing is committed until then")]
+    FileGone(String),
     /// Nothing is committed any more.
     #[error(transparent)]
     Restored(Restored),
@@ -152,6 +155,9 @@ pub enum DbError {
     /// Nothing was written, and it works once there is room.
     #[error("the disk of the database is full: {0}")]
     DiskFull(String),
+    /// Nothing was written: the file that is open is not the one at its path any more, and goes with the process.
+    #[error("{0}")]
+    FileGone(String),
     #[error("unique constraint: {0}")]
     Unique(String),
     /// The file is damaged, or is no database.
@@ -167,7 +173,15 @@ pub enum DbError {
 
 impl DbError {
     pub const fn is_transient(&self) -> bool {
-        matches!(self, Self::Conflict(_) | Self::Lost(_) | Self::Locked(_) | Self::Later(_) | Self::DiskFull(_))
+        matches!(
+            self,
+            Self::Conflict(_)
+                | Self::Lost(_)
+                | Self::Locked(_)
+                | Self::Later(_)
+                | Self::DiskFull(_)
+                | Self::FileGone(_)
+        )
     }
 }
 

@@ -119,14 +119,14 @@ pub use signals::{
     AnnounceSignal, OpenWait, SignalRow, SignalStored, StoreSignal, StoredSignal, UnmatchedSignal, WaitFilter, WaitRow,
 };
 pub use slack::{
-    AddSlackLinkRequest, ApprovalCardRow, BeginNotice, CardChange, ClimbRung, ForgetNotice, LinkSlackUser,
+    AddSlackLinkRequest, ApprovalCardRow, BeginNotice, CardChange, ChangeSlack, ClimbRung, ForgetNotice, LinkSlackUser,
     NoticePosted, NoticeRow, PublishCards, PutSlack, QueuedNotice, RemoveSlack, SlackLinkRequestRow, SlackLinkRow,
     SlackRow, SlackUser, UnlinkSlackUser,
 };
 pub use sqlite::memory::{change as change_memory, copy as copy_memory, forget as forget_memory};
 pub use store::Store;
 pub use subjects::{QueuedRun, SignalSubject, SubjectLine, SubjectSignaled};
-pub use tenants::{AddTenant, PutTenant, Tenant};
+pub use tenants::{AddTenant, ChangeTenant, PutTenant, Tenant};
 pub use worker_identities::{AddWorkerIdentity, EnrolWorker, RenewWorker, RevokeWorkerIdentity, WorkerIdentityRow};
 pub use workers::{
     ClearSessionFault, CloseSession, CountLostAssignments, DrainSession, ExpireSessions, ForgetSession,

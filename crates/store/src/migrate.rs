@@ -87,6 +87,11 @@ pub(crate) static SQLITE: &[Migration] = &[
         name: "receipt_bundle",
         sql: include_str!("../migrations/sqlite/0032_receipt_bundle.sql"),
     },
+    Migration {
+        version: 33,
+        name: "unsettled_effects",
+        sql: include_str!("../migrations/sqlite/0033_unsettled_effects.sql"),
+    },
 ];
 
 pub(crate) static POSTGRES: &[Migration] = &[
@@ -169,6 +174,11 @@ pub(crate) static POSTGRES: &[Migration] = &[
         version: 32,
         name: "receipt_bundle",
         sql: include_str!("../migrations/postgres/0032_receipt_bundle.sql"),
+    },
+    Migration {
+        version: 33,
+        name: "unsettled_effects",
+        sql: include_str!("../migrations/postgres/0033_unsettled_effects.sql"),
     },
 ];
 

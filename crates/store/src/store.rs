@@ -20,7 +20,7 @@ use crate::postgres::row_security::ScopedReads;
 use crate::runs::PlanCache;
 use crate::sql::Stmt;
 use crate::sqlite::commit::{CommittedRows, SqliteCommitter, Writer};
-use crate::sqlite::file::FileLock;
+use crate::sqlite::file::{DatabaseFile, FileLock};
 use crate::sqlite::reads::{Pool, SqliteReads};
 use crate::sqlite::{self, SqliteDb, ready};
 use crate::submit::{Item, Prepared};
@@ -87,13 +87,14 @@ impl Store {
                     return Err(OpenError::InvalidUrl { url: format!("{url} in inline mode: use memory") });
                 }
                 let path = path.clone();
-                let (lock, connection, lane) = tokio::task::spawn_blocking({
+                let (lock, writer, lane) = tokio::task::spawn_blocking({
                     let (path, options) = (path.clone(), options.clone());
                     move || {
                         let lock = sqlite::file::lock(&path)?;
                         let connection = sqlite::file::connect(&path)?;
                         let lane = prepare_sqlite(&connection, &options)?;
-                        Ok::<_, OpenError>((lock, connection, lane))
+                        let writer = Writer::Own(connection, Box::new(DatabaseFile::at(&path)?));
+                        Ok::<_, OpenError>((lock, writer, lane))
                     }
                 })
                 .await
@@ -101,7 +102,7 @@ impl Store {
                 let reads = SqliteReads::File(Arc::new(Pool::new(path, options.readers, options.read_timeout)));
                 let (_, wakes) = watch::channel(0);
                 let mut parts = Parts::new(&options, Reads::Sqlite(reads), wakes, Some(lock));
-                parts.sqlite_lane(Writer::Own(connection), lane, &options)?;
+                parts.sqlite_lane(writer, lane, &options)?;
                 Ok(parts.finish())
             }
             StoreUrl::SqliteMemory(name) => {

@@ -289,6 +289,10 @@ fn side_stmt(change: &ChangeSet, number: usize, write: &SideWrite) -> Result<(Si
             },
             Some(key(&("vote", tenant, approval, &vote.person))),
         ),
+        SideWrite::DropVote { approval, person } => (
+            SideStmt { stmt: &side::VOTE_DROP, args: args![tenant, *approval, person], guard: Guard::None },
+            Some(key(&("vote", tenant, approval, person))),
+        ),
         SideWrite::PutReceipt(receipt) => (
             SideStmt {
                 stmt: &side::RECEIPT_PUT,
@@ -307,6 +311,7 @@ fn side_stmt(change: &ChangeSet, number: usize, write: &SideWrite) -> Result<(Si
                     receipt.intent_at,
                     receipt.outcome_at,
                     receipt.late,
+                    receipt.unsettled,
                     receipt.bundle.map(|bundle| bundle.0),
                 ],
                 guard: Guard::Receipt,

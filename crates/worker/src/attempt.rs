@@ -16,13 +16,14 @@ use tokio::time::{Instant, sleep, sleep_until};
 use tokio_util::sync::CancellationToken;
 use tracing::{debug, warn};
 
-use crate::context::{Effects, Inner, Port, TaskContext};
+use crate::context::{Effects, Inner, TaskContext};
 use crate::error::TaskError;
 use crate::executors::command::{Commands, SharedFolder};
 use crate::executors::connector::Connectors;
 use crate::executors::task::Handler;
 use crate::limits;
 use crate::output::StepOutput;
+use crate::port::Port;
 use crate::session::Session;
 use crate::task::Tasks;
 use crate::trace;
@@ -56,6 +57,12 @@ impl EndedAttempt {
     const fn plain(outcome: ReportedOutcome) -> Self {
         Self { outcome, cost: None, credentials: Vec::new() }
     }
+
+    /// A step that is given back as it came. That a model was not asked is said: without a word it counts as asked.
+    fn untouched(kind: StepKind) -> Self {
+        let cost = (kind == StepKind::Model).then(Box::default);
+        Self { cost, ..Self::plain(ReportedOutcome::Released) }
+    }
 }
 
 impl<T: Transport> Slots<T> {
@@ -82,7 +89,7 @@ impl<T: Transport> Slots<T> {
         let leaves = self.session.draining.is_cancelled();
         let traceparent = taken.assignment.traceparent.clone();
         let attempt = async {
-            let ended = if leaves { EndedAttempt::plain(ReportedOutcome::Released) } else { self.run(taken).await };
+            let ended = if leaves { EndedAttempt::untouched(taken.assignment.kind) } else { self.run(taken).await };
             self.report(at, epoch, ended).await
         };
         trace::within(traceparent, attempt).await
@@ -118,7 +125,10 @@ impl<T: Transport> Slots<T> {
             ReportedOutcome::Retry { .. } if token.is_cancelled() && !is_timeout(&outcome) => ReportedOutcome::Released,
             outcome => outcome,
         };
-        EndedAttempt { outcome, cost: context.spent(), credentials: context.credentials_used() }
+        // A call counts from its first byte on, also where it was dropped: what has no cost was not begun.
+        let unasked = || (context.kind() == StepKind::Model && handler_ended_early(&outcome)).then(Box::default);
+        let cost = context.spent().or_else(unasked);
+        EndedAttempt { outcome, cost, credentials: context.credentials_used() }
     }
 
     /// Who carries the step out, by its kind: a task's name means nothing for the other ones.
@@ -232,6 +242,11 @@ fn timed_out(context: &TaskContext) -> ReportedOutcome {
         what.push_str(&said);
     }
     TaskError::new(ErrorClass::Timeout, STEP_TIMEOUT, what).into_outcome()
+}
+
+/// Whether the task may have been dropped before it came to say what it has cost.
+fn handler_ended_early(outcome: &ReportedOutcome) -> bool {
+    matches!(outcome, ReportedOutcome::Released) || is_timeout(outcome)
 }
 
 fn is_timeout(outcome: &ReportedOutcome) -> bool {

@@ -26,8 +26,8 @@ use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 use tokio_tungstenite::tungstenite::protocol::{Role, WebSocketConfig};
 use tracing::info;
 
-use crate::http::{ANSWER_BYTES_MAX, lost};
 use crate::limits;
+use crate::outage::lost;
 
 /// The channel of a transport: open, to be opened, or declined for a while.
 #[derive(Default)]
@@ -200,8 +200,8 @@ async fn handshake(request: RequestBuilder) -> Result<Result<Line, StatusCode>, 
     }
     let takes_context = response.headers().contains_key(CALL_CONTEXT);
     let upgraded = response.upgrade().await.map_err(|error| lost(&error))?;
-    let config =
-        WebSocketConfig::default().max_message_size(Some(ANSWER_BYTES_MAX)).max_frame_size(Some(ANSWER_BYTES_MAX));
+    let most = Some(limits::ANSWER_BYTES_MAX);
+    let config = WebSocketConfig::default().max_message_size(most).max_frame_size(most);
     let socket = WebSocketStream::from_raw_socket(upgraded, Role::Client, Some(config)).await;
     Ok(Ok(Line::new(socket, takes_context)))
 }

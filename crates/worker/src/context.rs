@@ -4,7 +4,6 @@ use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU32};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use futures::future::BoxFuture;
 use interlock_core::cost::Cost;
 use interlock_core::ids::{RunId, TenantId};
 use interlock_core::json::Json;
@@ -12,29 +11,17 @@ use interlock_core::keys::{EffectScope, effect_key};
 use interlock_core::state::{EffectClass, StepKind, TaskType};
 use interlock_core::text::json_words::json_error;
 use interlock_core::time::Timestamp;
-use interlock_core::work::output::{OutputBatch, OutputStream, OutputTaken};
-use interlock_core::work::{Assignment, EffectAnswer, EffectIntent, EffectOutcome};
+use interlock_core::work::Assignment;
+use interlock_core::work::output::OutputStream;
 use interlock_credentials::{CredentialUsed, Credentials, StepScope, UsedCredentials};
-use interlock_protocol::transport::TransportError;
 use serde::de::DeserializeOwned;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::error::TaskError;
-use crate::lease::Lease;
 use crate::output::StepOutput;
+use crate::port::Port;
 use crate::run_secrets::RunSecrets;
-
-/// The attempt's view of its session: enough to act, not enough to interfere with other attempts.
-pub(crate) trait Port: Send + Sync {
-    fn lease(&self) -> &Lease;
-    fn is_gone(&self) -> bool;
-    fn intent(&self, intent: EffectIntent) -> BoxFuture<'_, Result<EffectAnswer, TransportError>>;
-    /// Repeated until it is answered.
-    fn output(&self, batch: OutputBatch) -> BoxFuture<'_, Result<OutputTaken, TransportError>>;
-    /// Goes on by itself if the caller does not wait for it.
-    fn outcome(&self, outcome: EffectOutcome) -> BoxFuture<'_, Result<(), TransportError>>;
-}
 
 /// Everything an attempt may ask and do. Cheap to clone.
 #[derive(Clone)]
@@ -115,6 +102,11 @@ impl TaskContext {
             Some(before) => before.plus(cost),
             None => cost,
         });
+    }
+
+    /// Whether the attempt has said what something has cost.
+    pub(crate) fn has_spent(&self) -> bool {
+        self.0.cost.lock().unwrap_or_else(PoisonError::into_inner).is_some()
     }
 
     /// What was spent since this was asked last.

@@ -24,10 +24,9 @@ use zeroize::Zeroizing;
 
 use crate::broker::{Broker, Unanswered};
 use crate::channel::Channel;
+use crate::outage::lost;
 use crate::{limits, trace};
 
-/// The largest answer that is read: a full poll of large inputs.
-pub(crate) const ANSWER_BYTES_MAX: usize = 64 << 20;
 /// What a frame has besides its body: a number, an address, the call's name and its trace.
 const FRAME_MARGIN: usize = 1_024;
 /// What a sealed call has besides its body.
@@ -247,7 +246,7 @@ impl HttpTransport {
         let mut response = request.timeout(span).body(body).send().await.map_err(|error| lost(&error))?;
         let mut answer = Vec::new();
         while let Some(chunk) = response.chunk().await.map_err(|error| lost(&error))? {
-            if answer.len() + chunk.len() > ANSWER_BYTES_MAX {
+            if answer.len() + chunk.len() > limits::ANSWER_BYTES_MAX {
                 return Err(TransportError::unavailable(format!("the answer from {path} is too large")));
             }
             answer.extend_from_slice(&chunk);
@@ -292,16 +291,6 @@ fn client(options: &TransportOptions) -> Result<Client, InvalidServer> {
         builder = builder.identity(Identity::from_pem(pem.as_bytes())?);
     }
     Ok(builder.build()?)
-}
-
-pub(crate) fn lost(error: &reqwest::Error) -> TransportError {
-    let mut what = error.to_string();
-    let mut source = std::error::Error::source(error);
-    while let Some(cause) = source {
-        what = format!("{what}: {cause}");
-        source = cause.source();
-    }
-    TransportError::Unavailable(what)
 }
 
 /// A refusal of the server, or of a proxy before it.

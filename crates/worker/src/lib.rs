@@ -39,6 +39,7 @@ pub mod http;
 mod lease;
 mod outage;
 mod output;
+mod port;
 mod preflight;
 mod renew;
 mod retry;
@@ -68,6 +69,8 @@ mod limits {
     pub const SEND_MARGIN: Duration = Duration::from_secs(5);
     /// One call to the engine; a poll may take as much longer as it waits for work.
     pub const CALL_TIMEOUT: Duration = Duration::from_secs(10);
+    /// The largest answer that is read: a full poll of large inputs.
+    pub const ANSWER_BYTES_MAX: usize = 64 << 20;
     /// How long the result of an attempt is offered to a server that does not answer. Expiry of the lease does
     /// not invalidate it: the attempt may still be the current one when the server is back.
     pub const REPORT_PATIENCE: Duration = Duration::from_mins(10);

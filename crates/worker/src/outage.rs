@@ -6,6 +6,17 @@ use interlock_protocol::transport::TransportError;
 use tokio::time::Instant;
 use tracing::{debug, warn};
 
+/// A request that got no answer, with every cause that is known.
+pub(crate) fn lost(error: &reqwest::Error) -> TransportError {
+    let mut what = error.to_string();
+    let mut source = std::error::Error::source(error);
+    while let Some(cause) = source {
+        what = format!("{what}: {cause}");
+        source = cause.source();
+    }
+    TransportError::Unavailable(what)
+}
+
 /// The calls that a worker makes again and again. Each can fail alone: a store whose disk is full answers polls for which
 /// there is no work, and takes no renewal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

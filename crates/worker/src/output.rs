@@ -18,7 +18,7 @@ use tokio::task::JoinHandle;
 use tokio::time::{sleep, timeout};
 use tracing::{debug, warn};
 
-use crate::context::Port;
+use crate::port::Port;
 use crate::{limits, trace};
 
 /// The output of one attempt.

@@ -21,10 +21,10 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
-use crate::context::Port;
 use crate::lease::Lease;
 use crate::limits;
 use crate::outage::Outage;
+use crate::port::Port;
 use crate::retry::{Jitter, retry};
 use crate::trace;
 use crate::workdirs::Workdirs;

@@ -18,6 +18,7 @@ use tracing::{error, info, warn};
 use crate::attempt::Slots;
 use crate::executors::command::Commands;
 use crate::executors::connector::Connectors;
+use crate::executors::cost_file;
 use crate::limits;
 use crate::outage::{Outage, RepeatedCall};
 use crate::renew::{keep_alive, prove_when_asked};
@@ -138,6 +139,7 @@ impl<T: Transport> Worker<T> {
 
     /// Works until `shutdown` fires, then drains: running tasks may finish, the rest is given back.
     pub async fn run(self, shutdown: CancellationToken) -> Result<(), WorkerError> {
+        cost_file::sweep(&std::env::temp_dir());
         // Reports of sessions that are over. They go on while the worker works in its next session.
         let mut late_reports = JoinSet::new();
         let ended = loop {

@@ -11,6 +11,7 @@ use interlock_core::json::{Json, NUL, canonical};
 use interlock_core::limits;
 use interlock_core::plan::retry::{ErrorClass, StepError};
 use interlock_core::plan::{Gate, Plan, StepSpec, WaitFor, Work, bound_command};
+use interlock_core::planted::{Bug, is_planted};
 use interlock_core::run::{Header, Step};
 use interlock_core::state::StepKind;
 use interlock_core::time::Timestamp;
@@ -139,7 +140,7 @@ impl Facts {
         let scope = self.scope(budget)?;
         let spec = &self.plan.steps[self.position as usize];
         match &spec.condition {
-            Some(source) if self.has_condition && !expression::condition(source, &scope)? => Ok(None),
+            Some(source) if self.has_condition && !holds(source, &scope)? => Ok(None),
             _ => render_step(spec, &scope).map(Some),
         }
     }
@@ -230,6 +231,10 @@ fn render_step(spec: &StepSpec, scope: &Scope) -> Result<Rendered, StepError> {
     Ok(rendered)
 }
 
+fn holds(condition: &str, scope: &Scope) -> Result<bool, StepError> {
+    Ok(expression::condition(condition, scope)? || is_planted(Bug::ConditionIgnored))
+}
+
 fn render(template: &Json, scope: &Scope) -> Result<Json, StepError> {
     let invalid = |message: String| StepError::new(ErrorClass::Invalid, "EXPRESSION_FAILED", message);
     if !expression::is_dynamic(template.as_str()) {
@@ -294,6 +299,23 @@ mod tests {
         ] {
             let error = bound_fields(&spec(operation), Json::trusted(given)).unwrap_err();
             assert_eq!((error.code.as_str(), error.class), ("CONNECTOR_INPUT_INVALID", ErrorClass::Invalid));
+            assert!(error.message.contains(says), "{error}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_command_fails_the_step_before_it_is_handed_out() {
+        let argv = vec!["/usr/bin/id".to_owned(), "${{ inputs.flag }}".to_owned()];
+        let spec = StepSpec::new("a", Work::Command { argv, env: std::collections::BTreeMap::new() });
+        for (flag, says) in [
+            ("[]", "came to a list"),
+            ("null", "came to nothing"),
+            (r#"{"$secret":"A"}"#, "is a secret"),
+            (r#""\u0000""#, "a zero byte"),
+        ] {
+            let rendered = format!(r#"{{"argv":["/usr/bin/id",{flag}],"env":{{}}}}"#);
+            let error = bound_fields(&spec, Json::trusted(rendered)).unwrap_err();
+            assert_eq!((error.code.as_str(), error.class), ("COMMAND_INVALID", ErrorClass::Invalid), "{flag}");
             assert!(error.message.contains(says), "{error}");
         }
     }

@@ -6,7 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use interlock_core::ids::{RunId, TenantId};
 use interlock_core::plan::Work;
 use interlock_core::run::Run;
-use interlock_core::state::{RunState, StepKind, StepState};
+use interlock_core::run::receipt::Receipt;
+use interlock_core::state::{ReceiptState, RunState, StepKind, StepState};
 use interlock_core::time::{Millis, Timestamp};
 use interlock_store::{Page, ReadError, RunFilter, RunSummary, Tenant};
 use serde_json::Value;
@@ -14,7 +15,7 @@ use serde_json::Value;
 use super::{effects, payloads, turns};
 use crate::bulk;
 use crate::sim::{ALL, Sim};
-use crate::{subjects, triggers};
+use crate::{plans, subjects, triggers};
 
 /// Everything that must hold at the end.
 pub async fn check(sim: &Sim) -> Result<(), String> {
@@ -36,6 +37,9 @@ pub async fn check(sim: &Sim) -> Result<(), String> {
             ended(sim, run)?;
             effects::check(sim, run)?;
             rolled_back(run)?;
+            verified(run)?;
+            conditions(run)?;
+            denied(sim, run).await?;
             once(sim, run, &mut nonces)?;
         }
         continued(&runs)?;
@@ -96,6 +100,21 @@ fn ended(sim: &Sim, run: &Run) -> Result<(), String> {
         RunState::Failed => "runs failed",
         _ => "runs canceled",
     });
+    Ok(())
+}
+
+/// What is recorded as not having happened has not: no try of it, whichever of them was refused. A restore forgets what was recorded
+/// since its backup.
+async fn denied(sim: &Sim, run: &Run) -> Result<(), String> {
+    if sim.archive.restores() > 0 {
+        return Ok(());
+    }
+    for row in sim.database().receipts(run.tenant, run.id).await.map_err(unreadable)? {
+        let Receipt { key, state, .. } = &row.receipt;
+        if *state == ReceiptState::Failed && !row.receipt.is_of_claim() && sim.sink.happened(run.tenant, key) > 0 {
+            return Err(format!("P3: {key} of {} is recorded as failed, and has happened", run.id));
+        }
+    }
     Ok(())
 }
 
@@ -172,6 +191,33 @@ fn rolled_back(run: &Run) -> Result<(), String> {
         Some(position) => Err(format!("rollback: step {position} of {} succeeded and was not undone", run.id)),
         None => Ok(()),
     }
+}
+
+/// A rollback that the workflow has looked at counts as verified only where what looked has succeeded.
+fn verified(run: &Run) -> Result<(), String> {
+    for entry in run.notes.compensation_log.iter().filter(|entry| entry.verified == Some(true)) {
+        let next = entry.by_step + 1;
+        let Some(step) = run.steps.get(next as usize).filter(|_| run.spec(next).verifies_rollback()) else { continue };
+        if step.state() != StepState::Succeeded {
+            let undone = entry.step;
+            return Err(format!("rollback: {} counts step {undone} as verified, and {next} has not looked", run.id));
+        }
+    }
+    Ok(())
+}
+
+/// A step whose condition does not hold is never begun.
+fn conditions(run: &Run) -> Result<(), String> {
+    let inputs: Value = run.header.inputs.decode().unwrap_or_default();
+    let Some(n) = inputs["n"].as_i64() else { return Ok(()) };
+    for (position, step) in run.steps[..run.forward_len()].iter().enumerate() {
+        let condition = run.spec(position as u32).condition.as_deref();
+        let begun = step.attempt > 0 || step.state() == StepState::Succeeded;
+        if begun && condition.and_then(|text| plans::holds(text, n)) == Some(false) {
+            return Err(format!("P4: step {position} of {} was begun, and its condition is false for {n}", run.id));
+        }
+    }
+    Ok(())
 }
 
 /// One signal satisfies one wait.

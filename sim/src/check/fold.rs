@@ -396,7 +396,7 @@ impl RunModel {
                 }
                 // A later attempt asks anew where a repeat does no harm.
                 let is_harmless = run.spec(step).effect_class() != EffectClass::Unsafe;
-                let again = before == Some(ReceiptState::Intent) && is_harmless;
+                let again = matches!(before, Some(ReceiptState::Intent | ReceiptState::InDoubt)) && is_harmless;
                 if !again && !matches!(before, None | Some(ReceiptState::Failed)) {
                     return Err(format!("is an intent after {before:?}"));
                 }

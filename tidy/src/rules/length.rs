@@ -1,9 +1,11 @@
-//! No file is longer than [`LINES_MAX`]: a longer one is too much to keep in mind, and is split.
+//! No file is longer than [`LINES_MAX`]: a longer one is too much to keep in mind, and is split. Half of all files
+//! are no longer than [`MEDIAN_MAX`].
 
 use crate::tree::has_extension;
 use crate::{Finding, Tree};
 
 pub const LINES_MAX: usize = 800;
+pub const MEDIAN_MAX: usize = 200;
 
 const WRITTEN_BY_HAND: &[&str] = &["rs", "sql", "ts", "tsx", "js", "mjs", "css", "html", "py", "rego", "sh"];
 
@@ -23,6 +25,22 @@ pub fn check(tree: &Tree) -> Vec<Finding> {
         .collect()
 }
 
+/// The length of the file in the middle.
+#[must_use]
+pub fn check_median(tree: &Tree) -> Vec<Finding> {
+    let written = tree.iter().filter(|(path, text)| has_extension(path, WRITTEN_BY_HAND) && !is_generated(path, text));
+    let mut files: Vec<(usize, &str)> = written.map(|(path, text)| (text.lines().count(), path)).collect();
+    files.sort_unstable();
+    let middle = files.get(files.len().saturating_sub(1) / 2);
+    let too_long = middle.filter(|(lines, _)| *lines > MEDIAN_MAX).map(|(lines, path)| Finding {
+        path: (*path).to_owned(),
+        line: MEDIAN_MAX + 1,
+        what: format!("half of the files have {lines} lines or more; {MEDIAN_MAX} is the most"),
+        instead: "split the longest: one verb, one file".to_owned(),
+    });
+    too_long.into_iter().collect()
+}
+
 fn is_generated(path: &str, text: &str) -> bool {
     path.split('/').any(|part| part == "generated") || text.lines().take(5).any(|line| line.contains("@generated"))
 }
@@ -40,6 +58,17 @@ mod tests {
         assert_eq!(count("crates/core/src/a.rs", &"x\n".repeat(800)), 0);
         assert_eq!(count("crates/core/src/a.rs", &"x\n".repeat(801)), 1);
         assert_eq!(count("console/src/page.tsx", &"x\n".repeat(801)), 1);
+    }
+
+    #[test]
+    fn a_long_file_in_the_middle_is_found() {
+        let (long, short) = ("x\n".repeat(201), "x\n".repeat(200));
+        let found = |middle: &str| {
+            let files = [("a.rs", "x\n"), ("b.ts", middle), ("c.rs", long.as_str()), ("d.md", "x\n")];
+            check_median(&Tree::planted(&files)).len()
+        };
+        assert_eq!((found(&short), found(&long)), (0, 1));
+        assert!(check_median(&Tree::planted(&[])).is_empty());
     }
 
     #[test]

@@ -51,6 +51,15 @@ export function ApprovalVotes({ approval }: { approval: Approval }) {
             )}
           </li>
         ))}
+        {(approval.fallen ?? []).map((fell) => (
+          <li key={`fallen ${fell.person}`}>
+            The yes of{' '}
+            <strong>
+              <Text of={fell.person} />
+            </strong>{' '}
+            counts no more: <Text of={fell.why} />
+          </li>
+        ))}
       </ul>
       {approval.resolved_at != null && (
         <p className="quiet">

@@ -22,7 +22,7 @@ export function readCheckpoint(note: string): Checkpoint | undefined {
   const [text, lines] = note.split(/\n\n(.*)/s);
   const [origin, size, root] = (text ?? '').split('\n');
   const encoded = /^— \S+ (\S+)$/m.exec(lines ?? '')?.[1];
-  if (origin === undefined || root === undefined || encoded === undefined) return undefined;
+  if (origin === undefined || root === undefined || encoded === undefined || !/^(0|[1-9]\d*)$/.test(size ?? '')) return undefined;
   return { origin, size: Number(size), root, signed: `${text}\n`, signature: bytesOf(encoded).slice(HINT_BYTES) };
 }
 

@@ -3,6 +3,7 @@
 import { useState } from 'react';
 import { useMutation } from '@tanstack/react-query';
 import { api, must } from '../../api/client';
+import { useMe } from '../../api/session';
 import { Button } from '../../parts/button';
 import { ProblemNote } from '../../parts/notes';
 import { Mark } from '../../parts/state';
@@ -11,7 +12,7 @@ import { VERIFIED_MAX, verifyLog, type LogVerdict, type ProvenPage } from './who
 
 const PAGE = 500;
 
-async function verifyNow(pem: string, progress: (done: number, of: number) => void): Promise<LogVerdict> {
+async function verifyNow(pem: string, tenant: string, progress: (done: number, of: number) => void): Promise<LogVerdict> {
   const { checkpoint, log } = await must(api.GET('/api/v1/audit/checkpoint'));
   const head = readCheckpoint(checkpoint);
   if (head === undefined) return { whole: false, why: 'its head cannot be read' };
@@ -26,12 +27,13 @@ async function verifyNow(pem: string, progress: (done: number, of: number) => vo
     // Entries are JSON of the log's own form, which the description leaves open.
     return (await must(api.GET('/api/v1/audit', { params: { query } }))) as unknown as ProvenPage;
   };
-  return verifyLog(head, page, (done) => progress(done, head.size));
+  return verifyLog(head, { tenant, log }, page, (done) => progress(done, head.size));
 }
 
 export function VerifyButton({ pem }: { pem: string }) {
+  const { tenant } = useMe();
   const [progress, setProgress] = useState<{ done: number; of: number }>();
-  const work = useMutation({ mutationFn: () => verifyNow(pem, (done, of) => setProgress({ done, of })) });
+  const work = useMutation({ mutationFn: () => verifyNow(pem, tenant, (done, of) => setProgress({ done, of })) });
   return (
     <div className="verify">
       <Button onClick={() => work.mutate()} busy={work.isPending}>

@@ -2,9 +2,11 @@ import { createHash } from 'node:crypto';
 import { expect, it } from 'vitest';
 import { canonical } from '../../text/canonical';
 import type { Checkpoint } from './signature';
-import { commitment, Tree, verifyLog, type ProvenEntry } from './whole';
+import { commitment, Tree, verifyLog, wrongOrigin, type ProvenEntry } from './whole';
 
 const sha = (...parts: Uint8Array[]) => Uint8Array.from(createHash('sha256').update(Buffer.concat(parts)).digest());
+const OWN = { tenant: 'ten_a', log: 1 };
+const ORIGIN = 'interlock/4f0c/ten_a/1';
 const SALT = '00112233445566778899aabbccddeeff';
 
 /** The definition itself: the root of a list is that of its two halves, the left one a power of two. */
@@ -15,25 +17,25 @@ function root(leaves: Uint8Array[]): Uint8Array {
   return sha(Uint8Array.of(1), root(leaves.slice(0, half)), root(leaves.slice(half)));
 }
 
-async function log(size: number): Promise<{ head: Checkpoint; entries: ProvenEntry[] }> {
+async function log(size: number, origin = ORIGIN): Promise<{ head: Checkpoint; entries: ProvenEntry[] }> {
   const entries: ProvenEntry[] = [];
   const leaves: Uint8Array[] = [];
   let prev = '0'.repeat(64);
   for (let index = 0; index < size; index++) {
     const opened = { salt: SALT, details: `{"n":${index}}` };
-    const entry = { types: ['key.created'], index, origin: 'log', prev, details: await commitment('details', SALT, opened.details) };
+    const entry = { types: ['key.created'], index, origin, prev, details: await commitment('details', SALT, opened.details) };
     const hash = sha(Buffer.from(canonical(entry)));
     leaves.push(sha(Uint8Array.of(0), Buffer.from(SALT, 'hex'), hash));
     prev = Buffer.from(hash).toString('hex');
     entries.push({ entry, leaf_salt: SALT, opened });
   }
-  const head = { origin: 'log', size, root: Buffer.from(root(leaves)).toString('base64'), signed: '', signature: new Uint8Array() };
+  const head = { origin, size, root: Buffer.from(root(leaves)).toString('base64'), signed: '', signature: new Uint8Array() };
   return { head, entries };
 }
 
 const PAGE = 3;
 const verified = ({ head, entries }: Awaited<ReturnType<typeof log>>) =>
-  verifyLog(head, async (from) => ({ entries: entries.slice(from, from + PAGE) }), () => {});
+  verifyLog(head, OWN, async (from) => ({ entries: entries.slice(from, from + PAGE) }), () => {});
 
 it('the tree of leaves one after the other is that of the definition', async () => {
   for (const size of [1, 2, 3, 4, 7, 8, 13]) {
@@ -64,4 +66,12 @@ it('finds a log whole, and the first entry that was altered, removed, moved in o
   const last = await log(10);
   last.entries[9]!.entry.types = ['key.revoked'];
   expect(await verified(last)).toMatchObject({ whole: false, why: 'the entries do not lead to the root that was signed' });
+});
+
+it('a whole log of another tenant, or another one of this tenant, is not the one that is looked at', async () => {
+  const other = await verified(await log(3, 'interlock/4f0c/ten_b/1'));
+  expect(other).toEqual({ whole: false, why: 'spliced from another log: its head is of interlock/4f0c/ten_b/1, the log of another tenant' });
+  expect(await verified(await log(3, 'interlock/4f0c/ten_a/2'))).toMatchObject({ whole: false, why: expect.stringContaining('another log of this tenant') });
+  expect(await verified(await log(1))).toMatchObject({ whole: true });
+  for (const origin of ['', 'ten_a/1', 'ten_a', 'interlock/ten_a/1/x', 'interlock/ten_a']) expect(wrongOrigin(origin, OWN)).toBeDefined();
 });

@@ -18,6 +18,12 @@ export interface ProvenPage {
   next?: number | null;
 }
 
+/** Which log a head must be of: the tenant's that is looked at. */
+export interface OwnLog {
+  tenant: string;
+  log: number;
+}
+
 export type LogVerdict = { whole: true; entries: number; opened: number } | { whole: false; entry?: number; why: string };
 
 /** Past this the command line does it: a page should not be busy for minutes. */
@@ -74,11 +80,26 @@ async function wrongIn({ entry, opened }: ProvenEntry): Promise<string | undefin
   return undefined;
 }
 
+/**
+ * What is wrong with the name of the log that a head is of: `SERVER/TENANT/NUMBER`. One key signs the logs of all tenants, so that
+ * a good signature does not say whose log it is.
+ */
+export function wrongOrigin(origin: string, own: OwnLog): string | undefined {
+  const parts = origin.split('/');
+  const [tenant, number] = parts.slice(-2);
+  if (parts.length > 2 && tenant === own.tenant && number === String(own.log)) return undefined;
+  const whose = tenant === own.tenant ? 'another log of this tenant' : 'the log of another tenant';
+  return `spliced from another log: its head is of ${origin}, ${whose}`;
+}
+
 export async function verifyLog(
   head: Checkpoint,
+  own: OwnLog,
   page: (from: number) => Promise<ProvenPage>,
   progress: (done: number) => void,
 ): Promise<LogVerdict> {
+  const foreign = wrongOrigin(head.origin, own);
+  if (foreign !== undefined) return { whole: false, why: foreign };
   const tree = new Tree();
   let prev = '0'.repeat(64);
   let opened = 0;

@@ -152,14 +152,14 @@ function About({ run, steps }: { run: Run; steps: Step[] }) {
 /** The run in numbers, once it has ended. */
 function numbers({ metrics }: Run): [string, string][] {
   if (metrics == null) return [];
-  const { steps, succeeded, failed, skipped, attempts, retries, approvals, approval_wait_ms, output_bytes } = metrics;
+  const { steps, succeeded, failed, skipped, attempts, retries, approvals, approval_wait_ms, output_bytes, printed_bytes = 0 } = metrics;
   const ended = [`${succeeded} of ${steps} succeeded`, failed > 0 && `${failed} failed`, skipped > 0 && `${skipped} skipped`];
   const asked = approvals === 0 ? 'none' : `${approvals === 1 ? 'once' : `${approvals} times`}, ${span(approval_wait_ms)} of waiting`;
   return [
     ['Steps', ended.filter(Boolean).join(', ')],
     ['Attempts', retries === 0 ? `${attempts}` : `${attempts}, of which ${retries === 1 ? 'one retry' : `${retries} retries`}`],
     ['People asked', asked],
-    ['Output', `${output_bytes.toLocaleString()} bytes`],
+    ['Output', `${output_bytes.toLocaleString()} bytes${printed_bytes === 0 ? '' : `, and ${printed_bytes.toLocaleString()} bytes printed`}`],
   ];
 }
 

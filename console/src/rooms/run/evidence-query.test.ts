@@ -13,13 +13,13 @@ function envelope(statement: unknown): string {
   return JSON.stringify({ payload: payload.toString('base64'), payloadType: TYPE, signatures: [{ keyid: 'k', sig }] });
 }
 
-const statement = { predicate: { number: 0, record: { steps: [1, 2], approvals: [1], receipts: [] }, logs: [{ entries: [1, 2, 3] }] } };
+const statement = { predicate: { number: 0, record: { run: { run: 'run_1' }, steps: [1, 2], approvals: [1], receipts: [] }, logs: [{ entries: [1, 2, 3] }] } };
 
 it('reads a bundle, checks its signature and its hash', async () => {
   const text = envelope(statement);
   const hash = (await sha256(text))!;
   expect(await readEvidence(text, hash, pem)).toEqual({
-    signature: 'good', sha256: hash, intact: true, number: 0, tells: '2 steps, 1 approval, 3 entries of the log',
+    signature: 'good', sha256: hash, intact: true, number: 0, tells: '2 steps, 1 approval, 3 entries of the log', about: 'run_1',
   });
 });
 

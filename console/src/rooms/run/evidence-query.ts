@@ -10,6 +10,8 @@ export interface Evidence {
   /** 0, or the number of the addendum. */
   number: number;
   tells: string;
+  /** The run that it is about. */
+  about?: string;
 }
 
 interface Envelope {
@@ -21,7 +23,7 @@ interface Envelope {
 interface Statement {
   predicate: {
     number: number;
-    record: { steps?: unknown[]; approvals?: unknown[]; receipts?: unknown[]; decisions?: unknown[] };
+    record: { run?: { run: string }; steps?: unknown[]; approvals?: unknown[]; receipts?: unknown[]; decisions?: unknown[] };
     logs: { entries: unknown[] }[];
   };
 }
@@ -57,6 +59,7 @@ export async function readEvidence(text: string, hash: string, pem: string): Pro
     intact: computed === undefined ? undefined : computed === hash,
     number: predicate.number,
     tells: inWords(predicate),
+    about: predicate.record.run?.run,
   };
 }
 

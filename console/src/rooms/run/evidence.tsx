@@ -45,7 +45,12 @@ function Bundle({ run, of }: { run: string; of: Evidence }) {
               {of.intact === false && <span className="tag bad">not the hash of what was sent</span>}
             </span>,
           ],
-          ['Tells of', of.tells],
+          [
+            'Tells of',
+            <>
+              {of.tells} {of.about !== run && <span className="tag bad">this is the evidence of another run</span>}
+            </>,
+          ],
           ['Number', of.number === 0 ? 'the first' : `addendum ${of.number}: an effect became known after the end`],
         ]}
       />

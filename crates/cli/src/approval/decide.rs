@@ -13,6 +13,7 @@ use crate::output::causes::causes;
 use crate::output::confirm::confirm;
 use crate::output::exit::{Exit, ExitError};
 use crate::output::paint::{Paint, Tone};
+use crate::output::tell::fallen_vote;
 
 /// Approvals that one command decides, at most.
 const DECIDED_AT_ONCE_MAX: usize = 50;
@@ -53,8 +54,8 @@ struct ConfirmVote {
     /// The digest of what you have looked at (`interlock approval show`); anything else is refused. For one approval.
     #[arg(long)]
     digest: Option<String>,
-    /// The person whose right to decide you use, who has delegated it to you. By default your own if
-    /// it is enough, else one that is.
+    /// The person whose right to decide you use, who has delegated it to you. By default your own right
+    /// if that is enough, else a delegated one that is.
     #[arg(long, value_name = "NAME")]
     on_behalf_of: Option<String>,
     /// Do not ask.
@@ -187,14 +188,15 @@ async fn cast(client: &Client, shown: &ApprovalView, body: &CastVote) -> anyhow:
 
 /// Where approval and run stand.
 fn said(voted: &Voted, paint: Paint) -> String {
-    let ApprovalView { approval, state, votes, quorum, run_id, .. } = &voted.approval;
+    let ApprovalView { approval, state, votes, fallen, quorum, run_id, .. } = &voted.approval;
     let yes = votes.iter().filter(|vote| vote.approve).count();
     let more = match state {
         ApprovalState::Requested => format!(" ({yes} of {quorum}; another person has to say yes)"),
         _ => String::new(),
     };
     let state = paint.tone(tone(*state), state.as_str());
-    format!("{}\n{approval} is {state}{more}; {run_id} is {}\n", visible(&voted.summary), voted.run_state)
+    let fallen = fallen.iter().fold(String::new(), |told, fell| format!("{told}{}\n", fallen_vote(fell)));
+    format!("{}\n{approval} is {state}{more}; {run_id} is {}\n{fallen}", visible(&voted.summary), voted.run_state)
 }
 
 /// What became of an approval that is not open any more.

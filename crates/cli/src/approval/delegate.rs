@@ -29,7 +29,7 @@ pub struct DelegateArgs {
     /// Until when: a day, as in `2026-12-01`, or an instant, as in `2026-12-01T18:00:00+01:00`.
     #[arg(long, value_name = "WHEN", value_parser = span::parse_instant, conflicts_with = "lasts")]
     until: Option<Timestamp>,
-    /// From when on, written alike; now by default.
+    /// From when on, as --until is written; now by default.
     #[arg(long, value_name = "WHEN", value_parser = span::parse_instant)]
     from: Option<Timestamp>,
     /// Why; it stands beside the delegation.

@@ -43,7 +43,7 @@ pub struct ListApprovalsArgs {
     /// Those that ask this group.
     #[arg(long, value_name = "GROUP")]
     approvers: Option<String>,
-    /// Those on which so much hangs: low, medium, high.
+    /// Those of this tier: low, medium, high.
     #[arg(long, value_name = "TIER")]
     tier: Option<Tier>,
     /// Those that need at least so many people.

@@ -24,7 +24,7 @@ pub struct ApprovalArgs {
 enum ApprovalVerb {
     /// List open approvals: those that you may decide first, and of these what is due first.
     List(list::ListApprovalsArgs),
-    /// Show an approval: what is asked, who may decide, who has.
+    /// Show an approval: what is asked, who may decide, who has decided.
     Show(ApprovalArg),
     /// Say yes, to one or several; each is checked on its own. Only people can, not keys (`interlock login --user NAME`).
     Approve(decide::ApproveArgs),

@@ -12,6 +12,7 @@ use interlock_protocol::approvals::ApprovalView;
 use super::{find, tone};
 use crate::client::Client;
 use crate::output::paint::{Paint, Tone};
+use crate::output::tell::fallen_vote;
 use crate::output::wrap::wrapped;
 use crate::output::{Printer, span};
 
@@ -138,6 +139,9 @@ pub fn card(approval: &ApprovalView, paint: Paint, width: usize) -> String {
         let word = paint.tone(tone, word);
         let whose = vote.on_behalf_of.as_deref().map_or_else(String::new, |whose| format!(" for {}", visible(whose)));
         line("vote", &format!("{word} from {}{whose}, {}{notes}", visible(&vote.person), span::away(vote.at, now)));
+    }
+    for fell in &approval.fallen {
+        line("vote", &paint.tone(Tone::Careful, fallen_vote(fell)));
     }
     line("digest", &approval.digest);
     text

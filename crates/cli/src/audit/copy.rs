@@ -6,8 +6,7 @@ use std::path::PathBuf;
 use anyhow::Context as _;
 use clap::Args;
 use interlock_core::json::HashHex;
-use interlock_evidence::export::{ExportLine, LeafSpan, LoggedEntry};
-use interlock_evidence::verify_log::LogCopy;
+use interlock_evidence::export::{ExportLine, LeafSpan, LogCopy, LoggedEntry};
 use interlock_protocol::audit::{AuditPageView, CheckpointView, limits, path};
 
 use crate::client::{Client, ClientArgs};

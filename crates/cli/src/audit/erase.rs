@@ -12,7 +12,7 @@ pub struct AuditEraseArgs {
     /// The person's name, as the log has it.
     #[arg(long, value_name = "NAME")]
     person: String,
-    /// Why: it stands in the log, which does not say any more about whom.
+    /// Why; it stands in the log, without the person's name.
     #[arg(long)]
     reason: String,
     /// Do not ask.

@@ -57,7 +57,7 @@ struct EvidenceVerifyArgs {
     /// The public key, as PEM or as a line `NAME+ID+KEY`; the server's own where omitted.
     #[arg(long, value_name = "FILE")]
     key: Option<PathBuf>,
-    /// Write the page for people that the bundle makes, once its integrity is given: a page that came from elsewhere is no
+    /// Write a page for people, made from the bundle once its integrity is verified; a page that came from elsewhere is no
     /// proof.
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,

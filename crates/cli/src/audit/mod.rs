@@ -7,6 +7,7 @@ pub mod evidence;
 mod list;
 mod verify;
 
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
@@ -82,7 +83,11 @@ async fn server_key(client: &Client) -> anyhow::Result<AuditKey> {
 /// Reads a file of unknown origin, if it is not longer than it may be.
 fn read(file: &Path, bytes_max: u64) -> anyhow::Result<String> {
     let cannot = || format!("{} cannot be read", file.display());
-    let length = std::fs::metadata(file).with_context(cannot)?.len();
-    anyhow::ensure!(length <= bytes_max, "{} is {length} bytes long, the limit is {bytes_max}", file.display());
-    std::fs::read_to_string(file).with_context(cannot)
+    let mut bytes = Vec::new();
+    // A pipe or a device says no length beforehand.
+    let opened = std::fs::File::open(file).with_context(cannot)?;
+    opened.take(bytes_max.saturating_add(1)).read_to_end(&mut bytes).with_context(cannot)?;
+    let name = file.display();
+    anyhow::ensure!(bytes.len() as u64 <= bytes_max, "{name} is longer than {bytes_max} bytes, which no such file is");
+    String::from_utf8(bytes).map_err(|_| anyhow::anyhow!("{name} is no text (UTF-8)"))
 }

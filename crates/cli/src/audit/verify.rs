@@ -8,7 +8,7 @@ use anyhow::Context as _;
 use clap::Args;
 use interlock_core::ids::TenantId;
 use interlock_core::text::visible::visible;
-use interlock_evidence::export;
+use interlock_evidence::export::{self, ExportError};
 use interlock_evidence::limits::CHECKPOINT_BYTES_MAX;
 use interlock_evidence::verify_log::{Expected, VerifiedLog, verify_log};
 use interlock_protocol::identity::Me;
@@ -27,7 +27,7 @@ pub struct AuditVerifyArgs {
     /// The public key, as PEM or as a line `NAME+ID+KEY`; the server's own where omitted.
     #[arg(long, value_name = "FILE")]
     key: Option<PathBuf>,
-    /// A checkpoint that was kept elsewhere: the log must still begin with what it stands for.
+    /// A checkpoint that was kept elsewhere: the log must still begin with the entries that it covers.
     #[arg(long, value_name = "FILE")]
     checkpoint: Option<PathBuf>,
     /// The name that the log must have.
@@ -43,14 +43,20 @@ pub async fn run(client: &ClientArgs, args: AuditVerifyArgs) -> anyhow::Result<(
     let kept = args.checkpoint.as_deref().map(|file| read(file, CHECKPOINT_BYTES_MAX as u64)).transpose()?;
     let mut origin = args.origin;
     let log = if let Some(file) = &args.file {
-        let opened = File::open(file).with_context(|| format!("{} cannot be read", file.display()))?;
-        export::read(BufReader::new(opened))?
+        let cannot = || format!("{} cannot be read", file.display());
+        let opened = File::open(file).with_context(cannot)?;
+        match export::read(BufReader::new(opened)) {
+            Ok(log) => log,
+            Err(ExportError::Io(error)) => return Err(error).with_context(cannot),
+            // A verdict, too: the copy is not the one that was exported.
+            Err(error) => return damaged(client, format!("{}: {error}", file.display()), "The copy is damaged"),
+        }
     } else {
         let (server, _) = client.open()?;
         let log = match copy::fetch(&server, args.log).await {
             Ok(log) => log,
             // What is stored cannot even be put together: that is a verdict, not a failure to reach one.
-            Err(error) => return damaged(client, damage(error)?),
+            Err(error) => return damaged(client, damage(error)?, "Its rows are damaged"),
         };
         if origin.is_none() {
             let me: Me = server.get(ME).send().await?;
@@ -112,10 +118,10 @@ fn own_words(detail: &str) -> String {
     detail.strip_suffix("; run `interlock audit verify`").unwrap_or(detail).to_owned()
 }
 
-fn damaged(client: &ClientArgs, what: String) -> anyhow::Result<()> {
+fn damaged(client: &ClientArgs, what: String, head: &str) -> anyhow::Result<()> {
     let shown = json!({ "verified": false, "entry": null, "tampering": "damaged", "what": what });
     let words = visible(&what).into_owned();
-    client.output.printer().show(&shown, |_| format!("The log was tampered with. Its rows are damaged: {words}"))?;
+    client.output.printer().show(&shown, |_| format!("The log was tampered with. {head}: {words}"))?;
     Err(ExitError::silently(Exit::Unsuccessful))
 }
 

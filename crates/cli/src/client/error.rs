@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use interlock_core::text::visible::visible;
 use interlock_protocol::problem::Problem;
 
+use super::local::{self, LocalServer};
 use crate::output::exit::Exit;
 use crate::output::indented_lines;
 
@@ -28,6 +29,13 @@ pub enum ClientError {
     Foreign { server: String, status: u16, text: String },
     #[error("the answer of {server} cannot be read: {what}")]
     Unreadable { server: String, what: String },
+    /// A whole answer in which something is not known here: the server is of another version.
+    #[error(
+        "the answer of {server} has something that this command line does not know ({}); {}",
+        visible(what),
+        indented_lines(answer, 2)
+    )]
+    Unknown { server: String, what: String, answer: String },
     #[error("the HTTP client cannot be set up: {0}")]
     Setup(String),
 }
@@ -50,7 +58,7 @@ impl ClientError {
                 _ => Exit::Refused,
             },
             Self::AfterLost(last) => last.exit(),
-            Self::Foreign { .. } | Self::Unreadable { .. } | Self::Setup(_) => Exit::Internal,
+            Self::Foreign { .. } | Self::Unreadable { .. } | Self::Unknown { .. } | Self::Setup(_) => Exit::Internal,
         }
     }
 
@@ -93,10 +101,9 @@ impl ClientError {
     /// What to try next.
     pub fn hint(&self) -> Option<String> {
         Some(match self {
-            Self::Unreachable { server, loopback: true, what } if !is_untrusted(what) => format!(
-                "Is it running? `interlock up` starts one on this machine; for another address use --server, \
-                 INTERLOCK_SERVER or `interlock context use`. Tried: {server}"
-            ),
+            Self::Unreachable { server, loopback: true, what } if !is_untrusted(what) => {
+                nothing_here(server, local::died().as_ref())
+            }
             Self::Unreachable { what, .. } if is_untrusted(what) => "The server's certificate is not trusted here: name the \
                 authority that has signed it with --ca FILE or INTERLOCK_CA, as in the server's `tls/ca.pem`; check that the \
                 address is a name that the certificate has."
@@ -112,13 +119,24 @@ impl ClientError {
                 "Redirects are not followed; use the address that it points to.".to_owned()
             }
             Self::Foreign { .. } => "Is this the address of an Interlock server, with nothing in between?".to_owned(),
-            Self::Unreadable { .. } => {
+            Self::Unreadable { .. } | Self::Unknown { .. } => {
                 "The server may be of another version: compare `interlock --version` on both sides.".to_owned()
             }
             Self::AfterLost(last) => return last.hint(),
             Self::Setup(_) => return None,
         })
     }
+}
+
+/// No server answers on this machine. One that was killed is told, with the address that it had.
+fn nothing_here(server: &str, died: Option<&LocalServer>) -> String {
+    let died = died.map_or_else(String::new, |died| {
+        format!(" The server that ran at {} (process {}) was killed, or has crashed.", visible(&died.server), died.pid)
+    });
+    format!(
+        "Is it running? `interlock up` starts one on this machine; for another address use --server, INTERLOCK_SERVER or \
+         `interlock context use`. Tried: {server}.{died}"
+    )
 }
 
 fn refusal_hint(server: &str, had_credential: bool, problem: &Problem) -> Option<String> {
@@ -151,6 +169,10 @@ fn refusal_hint(server: &str, had_credential: bool, problem: &Problem) -> Option
         }
         409 if problem.code.starts_with("APPROVAL_") => {
             "`interlock approval show` says who may decide, who has, and what became of it.".to_owned()
+        }
+        422 if problem.detail.starts_with("`inputs.") && problem.detail.contains("` is missing") => {
+            "Give it with -i NAME=VALUE; `interlock workflow show NAME` shows what inputs the workflow takes."
+                .to_owned()
         }
         422 if problem.detail.contains("is a number, expected text") => {
             "On the command line a value that reads as JSON is JSON; to give it as text, quote it: -i 'NAME=\"7\"'."
@@ -234,6 +256,21 @@ mod tests {
         let refused = FailedRequest(FailedConnect(std::io::Error::other("connection refused")));
         assert_eq!(behind_request(&refused), "connection refused");
         assert_eq!(behind_request(&std::io::Error::other("no route")), "no route");
+    }
+
+    #[test]
+    fn a_server_that_was_killed_is_told_where_none_answers() {
+        let died = LocalServer { server: "http://127.0.0.1:18420".into(), api_key: None, ca: None, pid: 77 };
+        let told = nothing_here("http://127.0.0.1:8420", Some(&died));
+        assert!(told.ends_with("Tried: http://127.0.0.1:8420. The server that ran at http://127.0.0.1:18420 (process 77) was killed, or has crashed."));
+        assert!(nothing_here("http://127.0.0.1:8420", None).ends_with("Tried: http://127.0.0.1:8420."));
+    }
+
+    #[test]
+    fn a_missing_input_is_told_with_the_flag_that_gives_it() {
+        let problem = Box::new(Problem::new(422, "INPUT_INVALID", "`inputs.name` is missing"));
+        let refused = ClientError::Refused { server: "http://h".into(), had_credential: true, problem };
+        assert!(refused.hint().unwrap().starts_with("Give it with -i NAME=VALUE"));
     }
 
     #[test]

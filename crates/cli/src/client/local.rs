@@ -84,9 +84,17 @@ fn answers(local: &LocalServer) -> bool {
 
 /// The server that said it is here, if its process still is.
 pub fn find() -> Option<LocalServer> {
-    let local = read(&config_dir()?.join(FILE))?;
-    let pid = rustix::process::Pid::from_raw(i32::try_from(local.pid).ok()?)?;
-    rustix::process::test_kill_process(pid).is_ok().then_some(local)
+    read(&config_dir()?.join(FILE)).filter(is_there)
+}
+
+/// The server that said it is here and has gone without taking its word back: it was killed, or it crashed.
+pub fn died() -> Option<LocalServer> {
+    read(&config_dir()?.join(FILE)).filter(|local| !is_there(local))
+}
+
+fn is_there(local: &LocalServer) -> bool {
+    let pid = i32::try_from(local.pid).ok().and_then(rustix::process::Pid::from_raw);
+    pid.is_some_and(|pid| rustix::process::test_kill_process(pid).is_ok())
 }
 
 fn read(path: &PathBuf) -> Option<LocalServer> {

@@ -31,10 +31,13 @@ pub use secret::Secret;
 use target::Target;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
-/// How long an answer may take, beyond what a request asked the server to wait.
-const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
+/// How long an answer may take, beyond what a request asked the server to wait. A server waits 30 seconds for its database, and
+/// then says so: that answer is worth waiting for.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(40);
 /// The largest answer that is read.
 const ANSWER_BYTES_MAX: usize = 64 << 20;
+/// How much of an answer is shown that is not understood.
+const SHOWN_CHARS_MAX: usize = 16 << 10;
 /// The largest refusal that is read.
 const PROBLEM_BYTES_MAX: usize = 64 << 10;
 /// How often a request that the server could not take right now is sent again, and how long each pause is at most.
@@ -202,8 +205,9 @@ impl Call<'_> {
     /// Sends it and reads the answer.
     pub async fn send<A: DeserializeOwned>(self) -> Result<A, ClientError> {
         let server = self.client.target.server.clone();
+        let method = self.method.clone();
         let bytes = self.bytes().await?;
-        serde_json::from_slice(&bytes).map_err(|error| ClientError::Unreadable { server, what: error.to_string() })
+        serde_json::from_slice(&bytes).map_err(|error| not_understood(server, &method, &bytes, error.to_string()))
     }
 
     /// Sends it; the answer has nothing to say, or nothing that is of interest.
@@ -226,6 +230,9 @@ impl Call<'_> {
             let is_open = lost && (error.is_transient() || error.is_under_way());
             match come_back.or(is_open.then_some(PAUSE)).filter(|_| repeats < REPEATS_MAX) {
                 Some(pause) => {
+                    if lost && repeats == 0 {
+                        eprintln!("interlock: {error}; it is asked again under the same key, and done once");
+                    }
                     repeats += 1;
                     tokio::time::sleep(pause).await;
                 }
@@ -284,6 +291,19 @@ impl Call<'_> {
             None => {}
         }
         request.send().await.map_err(|error| self.client.lost(&error))
+    }
+}
+
+/// An answer that does not fit. One in JSON is from a server that knows more: the user gets to read what it says. The answer
+/// to a change may hold a secret, and is not repeated where it could end in a log.
+fn not_understood(server: String, asked: &Method, answer: &[u8], what: String) -> ClientError {
+    match serde_json::from_slice::<serde_json::Value>(answer) {
+        Ok(told) if *asked == Method::GET => {
+            let told: String = format!("{told:#}").chars().take(SHOWN_CHARS_MAX).collect();
+            ClientError::Unknown { server, what, answer: format!("it says:\n{told}") }
+        }
+        Ok(_) => ClientError::Unknown { server, what, answer: "what was asked for has been done".to_owned() },
+        Err(_) => ClientError::Unreadable { server, what },
     }
 }
 
@@ -376,6 +396,29 @@ mod tests {
         assert!(error.is_lost_answer() && keyless.1 == 1, "{}: {error}", keyless.1);
         // What was refused from the first time on was not carried out.
         assert!(!sent(&[FULL], Some("k")).await.0.unwrap_err().is_lost_answer());
+    }
+
+    #[test]
+    fn the_answer_of_a_newer_server_is_shown_as_it_came() {
+        #[derive(Debug, serde::Deserialize)]
+        #[serde(rename_all = "snake_case")]
+        enum Colour {
+            Red,
+        }
+        let read = |method: Method, answer: &str| {
+            let error = serde_json::from_str::<Vec<Colour>>(answer).unwrap_err().to_string();
+            let error = not_understood("http://h".into(), &method, answer.as_bytes(), error);
+            assert_eq!(error.exit(), crate::output::exit::Exit::Internal);
+            assert!(error.hint().unwrap().contains("--version"));
+            error.to_string()
+        };
+        let told = read(Method::GET, r#"["red", "teal \u001b[2J"]"#);
+        assert!(told.contains("unknown variant `teal") && told.contains("it says:\n  [\n    \"red\",\n"), "{told}");
+        assert!(!told.contains('\u{1b}'), "{told}");
+        let told = read(Method::POST, r#"["a secret"]"#);
+        assert!(told.ends_with("; what was asked for has been done"), "{told}");
+        assert!(read(Method::GET, "[\"red\",").starts_with("the answer of http://h cannot be read"));
+        assert!(matches!(serde_json::from_str("\"red\""), Ok(Colour::Red)));
     }
 
     #[test]

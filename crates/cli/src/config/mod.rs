@@ -57,7 +57,7 @@ enum ConfigVerb {
         #[arg(value_name = "COMMAND", trailing_var_arg = true)]
         line: Vec<OsString>,
     },
-    /// Write a config file that says everything there is to say, commented out.
+    /// Write a config file with every setting and its default, commented out.
     Init(init::InitArgs),
     /// Check a config file as the server and the worker would, without starting anything.
     Check(check::CheckArgs),

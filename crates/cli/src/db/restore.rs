@@ -12,6 +12,8 @@ use interlock_store::{Options, Store, StoreUrl};
 use super::StoreArg;
 use super::place::{PlaceArgs, beside, progress, tell_lost};
 use crate::output::span::bytes;
+use crate::output::table::{Cell, Table};
+use crate::output::{Printer, layouts};
 use crate::server::SECRET_FILE;
 use crate::server::open;
 
@@ -53,7 +55,7 @@ pub async fn run(store: &StoreArg, place: &PlaceArgs, from: Option<PathBuf>) -> 
     let engine = open::engine(&url, options).await?;
     let parked = engine.runs().park_restored().await?;
     println!("the store is in service again, in epoch {epoch}: whatever was handed out before is refused");
-    tell_parked(&parked);
+    tell_parked(&parked, Printer::plain());
     tell_secret(&store.data);
     let found = check(engine.store(), store, place).await;
     engine.stop().await;
@@ -111,23 +113,24 @@ fn tell_secret(data: &std::path::Path) {
     }
 }
 
-fn tell_parked(parked: &[ParkedRun]) {
+fn tell_parked(parked: &[ParkedRun], printer: Printer) {
     let runs = if parked.len() == 1 { "1 run acts".to_owned() } else { format!("{} runs act", parked.len()) };
     println!("{runs} on the outside, paused (restored)");
-    if !parked.is_empty() {
-        println!("\nmay have happened since the backup; look, then resume or resolve:");
-        println!("{:<38} {:<20} {:<20} {:<12} {:<10} open effects", "run", "workflow", "step", "state", "effect");
+    if parked.is_empty() {
+        return;
     }
+    println!("\nmay have happened since the backup; look, then resume or resolve:");
+    let mut table = Table::of(&layouts::PARKED_RUNS);
     for run in parked {
         let open: Vec<String> = run.open_effects.iter().map(ToString::to_string).collect();
-        println!(
-            "{:<38} {:<20} {:<20} {:<12} {:<10} {}",
-            run.run.to_string(),
-            run.workflow,
-            run.step,
-            run.step_state,
-            run.effect,
-            if open.is_empty() { "–".to_owned() } else { open.join(", ") }
-        );
+        table.row([
+            Cell::new(run.run.to_string()),
+            Cell::new(&run.workflow),
+            Cell::new(&run.step),
+            Cell::new(run.step_state.as_str()),
+            Cell::new(run.effect.as_str()),
+            Cell::or_dash((!open.is_empty()).then(|| open.join(", "))),
+        ]);
     }
+    print!("{}", table.render(printer.paint, printer.width()));
 }

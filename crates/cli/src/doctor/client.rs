@@ -92,6 +92,10 @@ pub async fn server(args: &TargetArgs) -> Vec<Finding> {
             () if why.contains("disk is full") => {
                 "free some space on the disk of the database; the server goes on by itself"
             }
+            () if why.contains("removed or replaced") => {
+                "leave the server running, and save what it has open: docs/guide/runbooks.md says how (the file of the database \
+                 is gone)"
+            }
             () if why.contains("restart") => "restart the server",
             () => "look into the server's log; its database may be away",
         };

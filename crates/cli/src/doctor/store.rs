@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use interlock_store::{OpenError, StoreUrl};
+use interlock_core::ids::{RunId, TenantId};
+use interlock_store::{CorruptRow, OpenError, ReadError, StoreUrl};
 
 use super::Finding;
 use crate::output::causes::causes;
@@ -21,6 +22,12 @@ pub async fn look(store: Option<&str>, data: &Path) -> Vec<Finding> {
     if let StoreUrl::Sqlite(path) = &parsed
         && !path.exists()
     {
+        if open::lost_database(&url, data).is_some() {
+            let found = format!("{} is not there, although a server has run with this data folder", path.display());
+            let fix = "mount its disk, put it back, or restore a backup (`interlock db restore`); where the server's store is \
+                       another one, name it with --store";
+            return vec![Finding::warning("store", found, fix)];
+        }
         let found = format!("{} does not exist yet; `interlock up` makes it", path.display());
         return vec![Finding::skipped("store", found)];
     }
@@ -57,9 +64,16 @@ pub async fn look(store: Option<&str>, data: &Path) -> Vec<Finding> {
 
 /// Live runs that cannot be read; loops leave them alone.
 async fn unreadable(store: &interlock_store::Store) -> Finding {
+    live_runs(store.unreadable_runs(RUNS_LOOKED_AT_MAX).await)
+}
+
+/// How many runs were looked at, and those that cannot be read.
+type LiveRuns = (usize, Vec<(TenantId, RunId, CorruptRow)>);
+
+fn live_runs(found: Result<LiveRuns, ReadError>) -> Finding {
     const NAMED_MAX: usize = 5;
     let fix = "interlock db check --store … lists all rows that are wrong; restore a backup, or mend the row";
-    match store.unreadable_runs(RUNS_LOOKED_AT_MAX).await {
+    match found {
         Ok((looked_at, runs)) if runs.is_empty() => {
             Finding::ok("live runs", format!("all {looked_at} that were looked at can be read"))
         }
@@ -145,4 +159,38 @@ async fn durable(store: &interlock_store::Store) -> Vec<Finding> {
             }
         })
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::doctor::Verdict;
+
+    #[tokio::test]
+    async fn a_database_that_was_lost_is_told_from_one_that_is_not_made_yet() {
+        let data = std::env::temp_dir().join(format!("interlock-doctor-store-{}", std::process::id()));
+        std::fs::create_dir_all(&data).unwrap();
+        assert_eq!(look(None, &data).await[0].verdict, Verdict::Skipped);
+        std::fs::write(data.join(crate::server::LOCAL_KEY_FILE), "").unwrap();
+        let lost = look(None, &data).await;
+        assert_eq!(lost[0].verdict, Verdict::Warning);
+        assert!(lost[0].fix.as_ref().is_some_and(|fix| fix.contains("interlock db restore")));
+        std::fs::remove_dir_all(&data).unwrap();
+    }
+
+    #[test]
+    fn runs_that_cannot_be_read_are_named_with_what_is_wrong() {
+        assert_eq!(live_runs(Ok((7, Vec::new()))).verdict, Verdict::Ok);
+        let broken = |number: u8| {
+            let (run, what) = (RunId::from_bytes([number; 16]), "it is no JSON".to_owned());
+            let row = CorruptRow { table: "run_live", column: "step_data", row: run.to_string(), what };
+            (TenantId::from_bytes([1; 16]), run, row)
+        };
+        let finding = live_runs(Ok((7, (1..=6).map(broken).collect())));
+        assert_eq!(finding.verdict, Verdict::Problem);
+        let first = RunId::from_bytes([1; 16]).to_string();
+        assert!(finding.found.contains(&first) && finding.found.contains("column step_data"), "{}", finding.found);
+        assert!(finding.found.ends_with(", and 1 more"), "{}", finding.found);
+        assert!(finding.fix.is_some_and(|fix| fix.contains("interlock db check")));
+    }
 }

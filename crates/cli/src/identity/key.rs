@@ -46,7 +46,7 @@ enum KeyVerb {
         /// How long it works, as in `90d`; for ever by default.
         #[arg(long, value_name = "SPAN", value_parser = span::parse)]
         expires_in: Option<Duration>,
-        /// How often it may ask in a minute.
+        /// How many requests the key may make in a minute.
         #[arg(long, value_name = "COUNT")]
         requests_per_min: Option<u32>,
         /// The person who answers for it; you by default.
@@ -66,7 +66,7 @@ enum KeyVerb {
         #[command(flatten)]
         sure: ConfirmArgs,
     },
-    /// Give a key a new text. Its client stays the same.
+    /// Rotate a key: it gets a new text and stays the same client.
     Rotate {
         /// The key's id, or its name where only one key that works has it.
         key: String,

@@ -30,7 +30,7 @@ enum TenantVerb {
         #[command(flatten)]
         with: Limits,
     },
-    /// List the tenants that exist for you.
+    /// List the tenants that you may see.
     List,
     /// Show a tenant, by its name or id.
     Show {
@@ -46,7 +46,7 @@ enum TenantVerb {
         /// Refuse all of its credentials; what is running goes on.
         #[arg(long, conflicts_with = "enable")]
         disable: bool,
-        /// Let it in again.
+        /// Enable the tenant again.
         #[arg(long)]
         enable: bool,
     },

@@ -39,7 +39,7 @@ enum UserVerb {
         /// The person's name as lists show it.
         #[arg(long)]
         display_name: Option<String>,
-        /// Where the person is written to.
+        /// The person's mail address.
         #[arg(long)]
         email: Option<String>,
         /// Make no link: the person comes by the identity provider.

@@ -226,4 +226,16 @@ mod tests {
         let audit = "audit log with 5 entries; events have waited 1 min 1 s to be written to it";
         assert!(whole.contains(audit), "{whole}");
     }
+
+    #[test]
+    fn a_problem_of_a_kind_that_is_not_known_here_is_told_in_the_servers_words() {
+        let problem = json!({ "kind": "clock_astray", "text": "the clock of server `b` is 40 s off" });
+        let status = json!({
+            "at": 1, "runs": [], "need_a_person": 0, "queues": [], "workers": [], "approvals": [], "endpoints": [],
+            "oldest": [], "problems": [problem],
+        });
+        let status: StatusView = serde_json::from_value(status).unwrap();
+        assert!(page(&status, Paint::OFF, Columns { tables: 80, prose: 80 }).contains("`b` is 40 s off"));
+        assert_eq!(serde_json::to_value(&status).unwrap()["problems"], json!([problem]), "as it came");
+    }
 }

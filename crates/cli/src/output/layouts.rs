@@ -396,6 +396,19 @@ layouts! {
         ]
     }
 
+    /// `interlock db restore`.
+    parked_runs PARKED_RUNS {
+        header: ["RUN", "WORKFLOW", "STEP", "STATE", "EFFECT", "OPEN EFFECTS"],
+        ids: [0],
+        whole: [],
+        dispensable: [4, 3],
+        below: 5,
+        rows: [
+            ["run_019a8c2e4b7a7f10a1b2c3d4e5f60001", "restart-primary-database", "restart", "running", "unsafe", "rcp_019a8c2e4b7a7f10a1b2c3d4e5f60001"],
+            ["run_019a8c2e4b7a7f10a1b2c3d4e5f60002", "deploy", "announce-to-customers", "ready", "keyed", "-"],
+        ]
+    }
+
     /// `interlock bulk show`.
     bulk_failures BULK_FAILURES {
         header: ["RUN", "CODE", "WHY"],

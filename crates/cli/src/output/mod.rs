@@ -69,6 +69,11 @@ pub struct Printer {
 }
 
 impl Printer {
+    /// For a command that says what it does as it goes, in words and without colours.
+    pub fn plain() -> Self {
+        Self { format: Format::Table, paint: Paint::OFF, terminal: io::stdout().is_terminal() }
+    }
+
     /// Prints a value as JSON or YAML, or tells it in words.
     pub fn show<T: Serialize + ?Sized>(self, value: &T, words: impl FnOnce(Paint) -> String) -> anyhow::Result<()> {
         match self.format {

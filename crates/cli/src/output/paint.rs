@@ -50,7 +50,6 @@ pub struct Paint {
 }
 
 impl Paint {
-    #[cfg(test)]
     pub const OFF: Self = Self { on: false };
     #[cfg(test)]
     pub const ON: Self = Self { on: true };

@@ -1,10 +1,17 @@
 //! Events in words, for timelines.
 
+use interlock_core::run::approval::FallenVote;
 use interlock_core::run::event::Event;
 use interlock_core::state::ApprovalState;
+use interlock_core::text::visible::visible;
 
 use crate::output::paint::Tone;
 use crate::output::span::counted;
+
+/// Whose vote counts no more, and why.
+pub fn fallen_vote(fell: &FallenVote) -> String {
+    format!("The yes of {} counts no more: {}", visible(&fell.person), visible(&fell.why))
+}
 
 /// The event in words; none for those that only matter to machines.
 pub fn tell(event: &Event) -> Option<(Tone, String)> {
@@ -40,11 +47,12 @@ pub fn tell(event: &Event) -> Option<(Tone, String)> {
             let to = purpose.map_or_else(String::new, |purpose| format!(" to {purpose} the step"));
             (Tone::Careful, format!("? waiting for approval{to}"))
         }
-        Event::ApprovalVoted { person, on_behalf_of, approve, .. } => {
+        Event::ApprovalVoted { person, on_behalf_of, approve, fell, .. } => {
             let whose = on_behalf_of.as_deref().map_or_else(String::new, |whose| format!(" for {whose}"));
             let (tone, mark, word) =
                 if *approve { (Tone::Good, "+", "approved") } else { (Tone::Bad, "–", "rejected") };
-            (tone, format!("{mark} {person} {word}{whose}"))
+            let told = format!("{mark} {person} {word}{whose}");
+            (tone, fell.iter().fold(told, |told, fell| format!("{told}; {}", fallen_vote(fell))))
         }
         Event::ApprovalEscalated { .. } => {
             (Tone::Careful, "? the time to answer has passed; it stays open until it expires".into())

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use interlock_core::text::json_words::json_error;
 use interlock_core::text::visible::visible;
 use interlock_policy::{PolicyDecision, PolicyInput, explain};
 use serde::Serialize;
@@ -35,7 +36,7 @@ struct EvalReport<'a> {
 pub fn run(printer: Printer, args: EvalArgs) -> anyhow::Result<()> {
     let bundle = bundle(args.bundle.as_ref())?;
     let input: PolicyInput = serde_json::from_str(&text(&args.input)?).map_err(|error| {
-        let what = format!("{}: not an input document: {error}", args.input.display());
+        let what = format!("{}: not an input document: {}", args.input.display(), json_error(&error));
         ExitError::saying(Exit::Unsuccessful, what)
     })?;
     let decided = bundle.decide(&input);

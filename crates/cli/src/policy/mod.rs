@@ -35,7 +35,7 @@ enum PolicyVerb {
     Diff(diff::DiffPolicyArgs),
     /// Write the files of a policy to a folder, to begin from.
     Export(force::ExportArgs),
-    /// Show what the server holds actions against.
+    /// Show the policy that is in force on the server.
     Show,
     /// List the versions that the server has been given.
     Versions,
@@ -47,7 +47,7 @@ enum PolicyVerb {
     Shadow(force::ShadowArgs),
     /// Say what was decided on a run's steps, by which rules.
     Explain(decided::ExplainArgs),
-    /// Show what a version would have decided where something was decided.
+    /// Show what a version would have decided on the actions that were decided on before.
     Replay(decided::ReplayArgs),
 }
 

@@ -30,8 +30,11 @@ pub struct NewProjectArgs {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Language {
+    #[value(aliases = ["sh", "bash"])]
     Shell,
+    #[value(alias = "py")]
     Python,
+    #[value(aliases = ["js", "javascript"])]
     Node,
 }
 
@@ -148,6 +151,18 @@ mod tests {
             let workflow = files.iter().find(|file| file.path == Path::new("workflow.yaml")).unwrap();
             let checked = interlock_workflow::parse("workflow.yaml", &workflow.text);
             assert!(checked.is_ok(), "{:?}", checked.err().map(|found| found.list));
+        }
+    }
+
+    #[test]
+    fn a_language_is_known_by_its_other_names() {
+        for (name, language) in [
+            ("sh", Language::Shell),
+            ("bash", Language::Shell),
+            ("py", Language::Python),
+            ("javascript", Language::Node),
+        ] {
+            assert_eq!(Language::from_str(name, false), Ok(language));
         }
     }
 

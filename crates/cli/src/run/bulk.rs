@@ -41,11 +41,11 @@ pub struct BulkArgs {
 enum BulkVerb {
     /// Show which runs a filter matches now, and do nothing.
     Preview(FilterArgs),
-    /// Stop them: nothing further starts.
+    /// Cancel the runs that the filter matches: nothing further starts.
     Cancel(BulkCancelArgs),
-    /// Try the step that stopped each of them again; a finished run gets a successor.
+    /// Retry the step that stopped each run that the filter matches; a finished run gets a successor.
     Retry(ActArgs),
-    /// End their pause.
+    /// Resume the paused runs that the filter matches.
     Resume(ActArgs),
     /// List jobs, newest first.
     List,

@@ -24,7 +24,7 @@ pub struct FilterArgs {
     /// Only runs about this subject.
     #[arg(long)]
     subject: Option<String>,
-    /// Only runs that this caused: `api`, `schedule`, `webhook` and the like.
+    /// Only runs with this kind of trigger: `api`, `schedule`, `webhook` and the like.
     #[arg(long, value_name = "KIND")]
     trigger: Option<String>,
     /// Only runs of this workspace: a name, as runs are started with.
@@ -39,7 +39,7 @@ pub struct FilterArgs {
     /// Only runs started since then: a span back from now, as in `2h`, a day, as in `2026-12-01`, or an instant.
     #[arg(long, value_name = "WHEN", value_parser = when)]
     since: Option<Timestamp>,
-    /// Only runs started before then, written alike.
+    /// Only runs started before then, as --since is written.
     #[arg(long, value_name = "WHEN", value_parser = when)]
     before: Option<Timestamp>,
 }

@@ -45,7 +45,7 @@ enum RunVerb {
     Show(show::ShowRunArgs),
     /// Follow a run as it happens, until it ends.
     Watch(watch::WatchArgs),
-    /// Print what the steps of a run have written, or write.
+    /// Print the output of a run's steps, also while they run.
     Logs(logs::LogsArgs),
     /// Explain why a run stands where it stands, and what to do about it.
     Why(why::WhyArgs),

@@ -13,6 +13,7 @@ use serde::de::DeserializeOwned;
 
 use crate::client::{Call, Client, fill};
 use crate::output::span;
+use crate::output::tell::fallen_vote;
 
 /// What the policy has said of a step, other than that it may go on unasked.
 #[derive(Debug, PartialEq, Eq, Serialize)]
@@ -101,6 +102,8 @@ fn told(approval: &ApprovalView, now: Timestamp) -> String {
     } else if let Some(at) = approval.resolved_at {
         text = format!("{text}, {}", span::away(at, now));
     }
+    let fallen = approval.fallen.iter().map(fallen_vote);
+    let words: Vec<String> = words.into_iter().chain(fallen).collect();
     if !words.is_empty() {
         text = format!("{text}: {}", words.join(", "));
     }

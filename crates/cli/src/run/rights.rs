@@ -155,6 +155,7 @@ mod tests {
                 purpose: Purpose::Gate,
                 needed: 1,
                 approved_by: vec![],
+                fallen: vec![],
                 approvers: vec![],
                 excluded: vec!["olga".into()],
                 self_approval: false,

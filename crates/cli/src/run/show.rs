@@ -438,16 +438,20 @@ fn assigned(known: &AssignmentView, now: Timestamp) -> String {
 
 /// A run that has ended in one line.
 fn numbers(metrics: &RunMetrics) -> String {
-    let RunMetrics { steps, succeeded, attempts, retries, approvals, approval_wait_ms, output_bytes, .. } = *metrics;
+    let RunMetrics { steps, succeeded, failed, attempts, retries, approvals, approval_wait_ms, .. } = *metrics;
     let (of, retries) = (counted(steps.into(), "step", "steps"), counted(retries.into(), "retry", "retries"));
     let attempts = counted(attempts.into(), "attempt", "attempts");
-    let mut text = format!("{succeeded} of {of} succeeded, {attempts}, {retries}");
+    let failed = if failed > 0 { format!(", {failed} failed") } else { String::new() };
+    let mut text = format!("{succeeded} of {of} succeeded{failed}, {attempts}, {retries}");
     if approvals > 0 {
         let approvals = counted(approvals.into(), "approval", "approvals");
         // Writing to a string cannot fail.
         let _ = write!(text, ", {approvals} ({} waited)", span::span(Millis(approval_wait_ms)));
     }
-    let _ = write!(text, ", {} of output", counted(output_bytes, "byte", "bytes"));
+    let _ = write!(text, ", {} of output", counted(metrics.output_bytes, "byte", "bytes"));
+    if metrics.printed_bytes > 0 {
+        let _ = write!(text, ", {} printed", counted(metrics.printed_bytes, "byte", "bytes"));
+    }
     text
 }
 

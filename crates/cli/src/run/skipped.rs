@@ -18,6 +18,7 @@ pub fn words(worker: &SkippedWorker, now: Timestamp) -> String {
         SkipReason::Environment | SkipReason::Segment | SkipReason::Profile => "out of its bounds",
         SkipReason::Labels => "its labels",
         SkipReason::Latency => "too far away",
+        SkipReason::RecentlyOffline => "recently offline",
         other => other.as_str(),
     };
     format!("`{}` is skipped: {reason}{since}{check}{why}{run}{until}.", visible(name))
@@ -40,6 +41,9 @@ mod tests {
         assert_eq!(bound, "`box` is skipped: out of its bounds: it is bound to `dev`.");
         let far = words(&skip(SkipReason::Latency, "its calls take 90 ms to be answered"), Timestamp(0));
         assert_eq!(far, "`box` is skipped: too far away: its calls take 90 ms to be answered.");
+        let back = skip(SkipReason::RecentlyOffline, "others come first");
+        let back = words(&SkippedWorker { until: Some(Timestamp(60_000)), ..back }, Timestamp(0));
+        assert!(back.starts_with("`box` is skipped: recently offline: others come first; it ends in "), "{back}");
         let errored = SkippedWorker { check: Some(FaultCheck::Canary), ..skip(SkipReason::Errored, "no seccomp") };
         let errored = words(&SkippedWorker { until: Some(Timestamp(60_000)), ..errored }, Timestamp(0));
         assert!(errored.starts_with("`box` is skipped: errored: canary: no seccomp; it ends in "), "{errored}");

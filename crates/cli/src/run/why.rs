@@ -1,5 +1,6 @@
 //! `interlock run why`: why a run stands where it stands, in plain words, with what to do next.
 
+use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use clap::Args;
@@ -18,6 +19,7 @@ use serde::Serialize;
 use super::{RunArg, find, rights, show, skipped};
 use crate::client::{Client, ClientError, fill};
 use crate::output::paint::{Paint, run_tone};
+use crate::output::tell::fallen_vote;
 use crate::output::wrap::wrapped;
 use crate::output::{Printer, as_argument, indented_lines, span};
 
@@ -143,12 +145,16 @@ pub fn words(cause: &Cause, now: Timestamp) -> String {
                 named(worker.as_deref(), session)
             )
         }
-        Cause::Running { session, worker, attempt, since, times_out_at, last_heartbeat_at } => {
+        Cause::Running { session, worker, attempt, since, times_out_at, last_heartbeat_at, expected_every_ms } => {
             let lasting = since.map_or_else(String::new, |at| format!(" for {}", span::span(now.since(at))));
             let limit = times_out_at.map_or_else(String::new, |at| format!("; it times out {}", when(&at)));
             let heard = last_heartbeat_at
                 .map_or_else(String::new, |at| format!("; it was last heard of {} ago", span::span(now.since(at))));
-            format!("{} has been running attempt {attempt}{lasting}{limit}{heard}.", named(worker.as_deref(), session))
+            let late = expected_every_ms.map_or_else(String::new, |every| {
+                format!(", and it should be every {}: it may be dead, frozen or cut off", span::span(every))
+            });
+            let worker = named(worker.as_deref(), session);
+            format!("{worker} has been running attempt {attempt}{lasting}{limit}{heard}{late}.")
         }
         Cause::Unclaimed { queue, task, needs, since, workers, only_embedded, refused } => {
             let needs: Vec<_> = needs.iter().map(|name| visible(name)).collect();
@@ -238,6 +244,7 @@ pub fn words(cause: &Cause, now: Timestamp) -> String {
             approval,
             needed,
             approved_by,
+            fallen,
             approvers,
             excluded,
             self_approval,
@@ -249,6 +256,7 @@ pub fn words(cause: &Cause, now: Timestamp) -> String {
             let kept_out: &[String] = if *self_approval { &[] } else { excluded };
             let people = [approved_by.as_slice(), approvers.as_slice(), kept_out];
             let told = approval_words(&people, *needed, message.as_deref(), &id, &expires);
+            let told = fallen.iter().fold(told, |told, fell| format!("{told} {}.", fallen_vote(fell)));
             if *self_approval { format!("{told} {}", rights::allowed_for(excluded)) } else { told }
         }
         Cause::Denied { approval, state } => {
@@ -261,8 +269,11 @@ pub fn words(cause: &Cause, now: Timestamp) -> String {
                  it is never repeated blindly."
             )
         }
-        Cause::Paused { by: person, reason, since } => {
-            format!("It was paused{} {}: {}", by(person), when(since), visible(reason))
+        Cause::Paused { by: Some(person), reason, since } => {
+            format!("It was paused by {} {}: {}", visible(person), when(since), visible(reason))
+        }
+        Cause::Paused { by: None, reason, since } => {
+            format!("It stopped by itself {}, and no person has paused it: {}", when(since), visible(reason))
         }
         Cause::StepFailed { step, error } => {
             let error = error.as_ref().map_or_else(|| "no error was recorded".to_owned(), ToString::to_string);
@@ -352,6 +363,9 @@ fn advice(remedy: Remedy, explanation: &Explanation) -> (Option<String>, &'stati
                 command(format!("run why {holder}")),
                 "see what that run waits for: it has stopped, and this one starts once it has ended",
             ),
+            None if has_late_worker(explanation) => {
+                (None, "Wait some seconds: if the worker stays silent, its step is taken back from it.")
+            }
             None => (None, "Nothing needs to be done; it goes on by itself."),
         },
         Remedy::StartWorker => (command(worker(explanation)), "start a worker that knows the task"),
@@ -403,6 +417,11 @@ fn advice(remedy: Remedy, explanation: &Explanation) -> (Option<String>, &'stati
         Remedy::Restart => (command(format!("run restart {run}")), "make a new run from the beginning"),
         Remedy::Cancel => (command(format!("run cancel {run} --reason WHY")), "stop it"),
     }
+}
+
+/// Whether the worker that has the step has been silent for longer than it should be.
+fn has_late_worker(explanation: &Explanation) -> bool {
+    explanation.because.iter().any(|cause| matches!(cause, Cause::Running { expected_every_ms: Some(_), .. }))
 }
 
 /// The run that holds the subject of a queued one, where that run does not go on by itself.
@@ -460,12 +479,18 @@ fn worker(explanation: &Explanation) -> String {
     if is_command {
         return format!("worker{queue} --commands FILE");
     }
-    let needs = explanation.because.iter().flat_map(|cause| match cause {
-        Cause::Unclaimed { needs, .. } | Cause::Silent { needs, .. } => needs.iter().collect::<Vec<_>>(),
-        _ => Vec::new(),
-    });
+    // Two causes may name the same need: each flag once.
+    let needs: BTreeSet<&String> = explanation
+        .because
+        .iter()
+        .filter_map(|cause| match cause {
+            Cause::Unclaimed { needs, .. } | Cause::Silent { needs, .. } => Some(needs),
+            _ => None,
+        })
+        .flatten()
+        .collect();
     // A network segment is the certificate's to say, and how near a worker is shows.
-    let flags = needs.filter_map(|need| match needed_label(need) {
+    let flags = needs.into_iter().filter_map(|need| match needed_label(need) {
         Some((name, value)) => Some(format!(" --label {}={}", as_argument(name), as_argument(value))),
         None if need.contains(':') => None,
         None => Some(format!(" --capability {}", as_argument(need))),
@@ -475,12 +500,11 @@ fn worker(explanation: &Explanation) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeSet;
-
     use interlock_core::ids::{ApprovalId, ReceiptId};
     use interlock_core::json::{Hash, HashHex};
     use interlock_core::plan::retry::{ErrorClass, StepError};
-    use interlock_core::run::approval::Purpose;
+    use interlock_core::run::approval::{FallenVote, Purpose};
+    use interlock_core::time::Millis;
 
     use super::*;
 
@@ -496,6 +520,7 @@ mod tests {
             purpose: Purpose::Gate,
             needed: 1,
             approved_by: vec![],
+            fallen: vec![],
             approvers: vec![],
             excluded: vec!["olga".into()],
             self_approval: false,
@@ -511,6 +536,18 @@ mod tests {
         assert!(told.contains(question), "{told}");
         let told = words(&approval("Deploy"), Timestamp(0));
         assert!(told.contains("The question: Deploy. apr_"), "{told}");
+    }
+
+    #[test]
+    fn a_vote_that_counts_no_more_is_told_with_its_reason() {
+        let mut cause = approval("Deploy?");
+        if let Cause::Approval { fallen, .. } = &mut cause {
+            let why = "the account bo is disabled".to_owned();
+            fallen.push(FallenVote { person: "bo".into(), why });
+        }
+        let told = words(&cause, Timestamp(0));
+        assert!(told.starts_with("It waits for 1 more approval"), "{told}");
+        assert!(told.ends_with(" The yes of bo counts no more: the account bo is disabled."), "{told}");
     }
 
     #[test]
@@ -544,6 +581,28 @@ mod tests {
     }
 
     #[test]
+    fn a_worker_that_is_late_is_told_before_it_counts_as_silent() {
+        let running = |expected_every_ms| Cause::Running {
+            session: SessionId::from_bytes([4; 16]),
+            worker: Some("till-1".into()),
+            attempt: 1,
+            since: None,
+            times_out_at: None,
+            last_heartbeat_at: Some(Timestamp(0)),
+            expected_every_ms,
+        };
+        for (every, told, advised) in [
+            (None, "it was last heard of 7.0 s ago.", "Nothing needs to be done"),
+            (Some(Millis(5_000)), "7.0 s ago, and it should be every 5.0 s: it may be dead,", "stays silent"),
+        ] {
+            let mut page_of = explained(RunState::Running, running(every));
+            page_of.explanation.next = vec![Remedy::Wait];
+            let text = page(&page_of, Timestamp(7_000), Paint::OFF, 400);
+            assert!(text.contains(told) && text.contains(advised), "{text}");
+        }
+    }
+
+    #[test]
     fn a_silent_worker_is_replaced_by_one_that_has_the_task() {
         let silent = |queue: &str, task: Option<&str>| Cause::Silent {
             session: SessionId::from_bytes([4; 16]),
@@ -570,7 +629,10 @@ mod tests {
             task: Some("pay".into()),
             needs: ["gpu", "label:rack=a", "max_latency_ms:50"].map(str::to_owned).into(),
         };
-        assert_eq!(command(asking), "worker --task pay=PROGRAM --capability gpu --label rack=a");
+        assert_eq!(command(asking.clone()), "worker --task pay=PROGRAM --capability gpu --label rack=a");
+        let mut twice = explained(RunState::Running, asking.clone()).explanation;
+        twice.because.push(asking);
+        assert_eq!(super::worker(&twice), "worker --task pay=PROGRAM --capability gpu --label rack=a");
     }
 
     #[test]

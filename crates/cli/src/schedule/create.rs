@@ -37,7 +37,7 @@ pub struct CreateScheduleArgs {
     /// How old a slot may be that is made up for after an outage: `30m`, `1h`, `2d`; a bare number means seconds.
     #[arg(long, value_name = "SPAN", default_value = CATCH_UP_DEFAULT, value_parser = span::parse)]
     catch_up: Duration,
-    /// Delay each slot by a span up to this, written alike.
+    /// Delay each slot by a random span up to this, as in `30s`.
     #[arg(long, value_name = "SPAN", default_value = "0s", value_parser = span::parse)]
     jitter: Duration,
     #[command(flatten)]
@@ -45,7 +45,7 @@ pub struct CreateScheduleArgs {
     /// The workspace that its runs belong to; `default` where omitted.
     #[arg(long, value_name = "NAME")]
     workspace: Option<String>,
-    /// Make it, but let it rest.
+    /// Make the schedule, and leave it paused.
     #[arg(long)]
     paused: bool,
 }

@@ -32,9 +32,9 @@ enum ScheduleVerb {
     Show(ScheduleArg),
     /// Make a schedule.
     Create(create::CreateScheduleArgs),
-    /// Let a schedule rest; slots that pass meanwhile are left out.
+    /// Pause a schedule; slots that pass meanwhile are left out.
     Pause(PauseArgs),
-    /// End a rest; slots count from now on.
+    /// Resume a schedule; slots count from now on.
     Resume(ScheduleArg),
     /// Remove a schedule. Its runs stay.
     Delete {

@@ -24,7 +24,7 @@ pub struct SecretArgs {
     /// The encrypted file.
     #[arg(long, global = true, env = "INTERLOCK_SECRETS_FILE", value_name = "FILE", default_value = "secrets.age")]
     file: PathBuf,
-    /// The file with the private key that opens it. Keep it apart from the other.
+    /// The file with the private key that opens the encrypted file. Keep the two apart.
     #[arg(
         long,
         global = true,

@@ -35,6 +35,8 @@ struct CommandsFile {
     profiles: Option<Vec<Profile>>,
     #[serde(default)]
     egress: Vec<String>,
+    /// A path below the mount of each cgroup hierarchy that was given to the worker.
+    cgroup: Option<String>,
 }
 
 /// A rule that lets commands through: alone, or with the variables that a workflow may set for them.
@@ -69,6 +71,7 @@ struct CheckedCommandsFile {
     rules: CommandRules,
     profiles: Vec<Profile>,
     egress: Vec<Target>,
+    cgroup: Option<String>,
 }
 
 impl CommandArgs {
@@ -85,8 +88,8 @@ impl CommandArgs {
     /// said so; a host that can keep none is an error.
     pub async fn open(&self, outbound: Outbound, credentials: Credentials) -> anyhow::Result<Option<Commands>> {
         let Some(path) = &self.commands else { return Ok(None) };
-        let CheckedCommandsFile { rules, profiles, egress } = read(path)?;
-        let options = SandboxOptions { outbound: Some(outbound), ..SandboxOptions::default() };
+        let CheckedCommandsFile { rules, profiles, egress, cgroup } = read(path)?;
+        let options = SandboxOptions { outbound: Some(outbound), cgroup, ..SandboxOptions::default() };
         let sandbox = Sandbox::open(options).await.context("commands need a sandbox (bubblewrap, `bwrap`)")?;
         for profile in &profiles {
             if let Err(error) = sandbox.offers(*profile) {
@@ -122,7 +125,11 @@ fn read(path: &Path) -> anyhow::Result<CheckedCommandsFile> {
     let egress: Result<Vec<Target>, _> = file.egress.iter().map(|target| target.parse()).collect();
     let egress = egress.map_err(|error| invalid(format!("{error}")))?;
     let profiles = file.profiles.unwrap_or_else(|| Profile::ALL.to_vec());
-    Ok(CheckedCommandsFile { rules, profiles, egress })
+    let leads_out = |cgroup: &str| !cgroup.starts_with('/') || cgroup.split('/').any(|name| name == "..");
+    if file.cgroup.as_deref().is_some_and(leads_out) {
+        return Err(invalid("`cgroup` is a path below the mounts of cgroups, such as \"/interlock\"".to_owned()));
+    }
+    Ok(CheckedCommandsFile { rules, profiles, egress, cgroup: file.cgroup })
 }
 
 #[cfg(test)]
@@ -142,6 +149,7 @@ mod tests {
         let read = said("allow = ['/usr/bin/id {flag:-[ug]}']\nprofiles = ['dev-flex']\negress = ['db:5432']").unwrap();
         assert_eq!((read.rules.allow.len(), read.profiles, read.egress.len()), (1, vec![Profile::DevFlex], 1));
         assert_eq!(said("").unwrap().profiles, Profile::ALL);
+        assert_eq!(said("cgroup = '/interlock'").unwrap().cgroup.as_deref(), Some("/interlock"));
         let named = "{ command = '/usr/bin/env', variables = ['APP_ENV', 'RELEASE_*'] }";
         let read = said(&format!("allow = ['/usr/bin/id', {named}]")).unwrap();
         let named: Vec<usize> = read.rules.allow.iter().map(|rule| rule.variables.len()).collect();
@@ -153,6 +161,8 @@ mod tests {
             ("allow = [{ command = '/usr/bin/id', variables = ['*'] }]", "cannot be a variable"),
             ("profiles = ['lab']", "unknown variant"),
             ("egress = ['db']", "no port"),
+            ("cgroup = 'interlock'", "a path below the mounts"),
+            ("cgroup = '/a/../b'", "a path below the mounts"),
         ] {
             let error = said(text).err().unwrap_or_default();
             assert!(error.contains(why), "{text}: {error}");

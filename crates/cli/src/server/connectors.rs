@@ -42,7 +42,7 @@ pub struct CredentialArgs {
     /// A file (TOML) that says where secrets come from in which environment: a Vault, an age-encrypted file, a folder.
     #[arg(long, env = "INTERLOCK_CREDENTIALS", value_name = "FILE")]
     credentials: Option<PathBuf>,
-    /// The environment by which the file of credentials picks a provider where no run says one.
+    /// The environment whose provider serves runs that name none.
     #[arg(long, env = "INTERLOCK_ENVIRONMENT", value_name = "NAME")]
     environment: Option<String>,
 }

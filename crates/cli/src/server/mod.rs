@@ -18,11 +18,13 @@ pub mod up;
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
 use interlock_core::ids::TenantId;
 use interlock_core::limits;
+use interlock_core::run::assignment::AssignmentTimes;
 use interlock_core::time::Millis;
 use interlock_credentials::Tenancy;
 use interlock_engine::payloads::{INLINE_BYTES_MAX, Objects, PayloadOptions};
@@ -80,6 +82,17 @@ pub struct EngineArgs {
     /// How long a worker session lives without a renewal, in milliseconds; it renews four times in that span.
     #[arg(long, env = "INTERLOCK_SESSION_LEASE_MS", default_value_t = limits::SESSION_LEASE.0)]
     session_lease_ms: u64,
+    /// How long an errored worker is given no commands, and a worker that was offline is asked to take a run only after those that
+    /// were there, in milliseconds.
+    #[arg(long, env = "INTERLOCK_WORKER_PAUSE_MS", value_name = "MS", default_value_t = limits::WORKER_FAULT_PAUSE.0, value_parser = clap::value_parser!(u64).range(0..=86_400_000))]
+    worker_pause_ms: u64,
+    /// How long a worker may take to answer the offer of a run, in milliseconds.
+    #[arg(long, env = "INTERLOCK_ASSIGNMENT_ACK_MS", value_name = "MS", default_value_t = limits::ASSIGNMENT_ACK.0, value_parser = clap::value_parser!(u64).range(100..=600_000))]
+    assignment_ack_ms: u64,
+    /// How long the first of three attempts to find a worker for a run lasts, in milliseconds; each is three times as long as the one
+    /// before.
+    #[arg(long, env = "INTERLOCK_ASSIGNMENT_BACKOFF_MS", value_name = "MS", default_value_t = limits::ASSIGNMENT_BACKOFF[0].0, value_parser = clap::value_parser!(u64).range(100..=3_600_000))]
+    assignment_backoff_ms: u64,
     /// Where payloads go that are too long for a row: a folder, or `s3://BUCKET/PREFIX`; by default `payloads` in the data
     /// folder. Several servers on one database need the same place.
     #[arg(long, env = "INTERLOCK_PAYLOADS", value_name = "PLACE")]
@@ -117,7 +130,7 @@ pub struct HttpArgs {
     /// How people reach the server, if not by the address it listens on, as in `https://interlock.example.org`.
     #[arg(long, env = "INTERLOCK_PUBLIC_URL", value_name = "URL")]
     public_url: Option<String>,
-    /// How often one client may ask in a minute, unless its key says otherwise; 0 for no limit.
+    /// How many requests one client may make in a minute, unless its key says otherwise; 0 for no limit.
     #[arg(long, env = "INTERLOCK_REQUESTS_PER_MIN", default_value_t = interlock_server::limits::REQUESTS_PER_MIN)]
     requests_per_min: u32,
     /// How long a person stays signed in, in hours.
@@ -196,6 +209,12 @@ impl EngineArgs {
         options.session_lease = Millis(self.session_lease_ms);
         options.session_renewal = Millis(self.session_lease_ms / 4);
         options.reap_every = Millis((self.session_lease_ms / 8).clamp(50, 1_000));
+        options.fault_pause = Millis(self.worker_pause_ms);
+        options.assignment = Arc::new(AssignmentTimes {
+            ack: Millis(self.assignment_ack_ms),
+            backoff: [1, 3, 9].map(|times| Millis(self.assignment_backoff_ms * times)),
+            ..AssignmentTimes::default()
+        });
         let runs_kept = (self.retention_days > 0).then(|| Millis::from_hours(24 * self.retention_days));
         let since = interlock_core::time::Timestamp(0);
         options.output_kept_bytes = self.output_kept_max;
@@ -225,7 +244,11 @@ impl EngineArgs {
         self.make_folder()?;
         let outbound = http.outbound()?;
         options.payloads = Some(self.payloads(&outbound)?);
-        let store = open::store(&self.url()?).await?;
+        let url = self.url()?;
+        if let Some(warning) = open::lost_database(&url, &self.data) {
+            eprintln!("interlock: {warning}");
+        }
+        let store = open::store(&url).await?;
         let secret = ServerSecret::open_for(&store.installation(), &http.secret_path(&self.data)).await?;
         options.vault = Some(secret.vault());
         options.audit_key = Some(secret.audit_key());

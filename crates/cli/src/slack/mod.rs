@@ -33,7 +33,7 @@ enum SlackVerb {
     Disconnect(ConfirmArgs),
     /// List which person is which Slack user.
     Links,
-    /// Let a person decide nothing in Slack any more, until they link themselves again.
+    /// Unlink a person from their Slack user: they decide nothing in Slack until they link themselves again.
     Unlink(UnlinkArgs),
 }
 
@@ -61,10 +61,10 @@ struct ConnectArgs {
     /// A file that holds the routing key of a PagerDuty integration (Events API v2); an empty file takes it away.
     #[arg(long, value_name = "FILE")]
     pagerduty_key_file: Option<PathBuf>,
-    /// How long each rung of the ladder waits for the next in production, as in `10m`.
+    /// In production: how long an approval is open before the next step of its escalation, as in `10m`.
     #[arg(long, value_name = "SPAN", value_parser = span::parse)]
     rung_prod: Option<Duration>,
-    /// The same elsewhere, as in `30m`.
+    /// In other environments: how long an approval is open before the next step of its escalation, as in `30m`.
     #[arg(long, value_name = "SPAN", value_parser = span::parse)]
     rung_other: Option<Duration>,
 }

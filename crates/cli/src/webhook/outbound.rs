@@ -61,7 +61,7 @@ pub struct CreateOutboundArgs {
 pub struct EnableArgs {
     #[command(flatten)]
     named: EndpointArg,
-    /// Leave out what happened meanwhile.
+    /// Leave out the events that happened while the endpoint was disabled.
     #[arg(long)]
     skip_missed: bool,
 }

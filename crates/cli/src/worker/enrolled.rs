@@ -21,6 +21,7 @@ use crate::output::span;
 const KEY: &str = "worker.key";
 const CERTIFICATE: &str = "worker.pem";
 const AUTHORITIES: &str = "ca.pem";
+const NAME: &str = "worker.name";
 /// How often it is looked whether the certificate is due; a renewal that failed is tried again as often.
 const LOOK_EVERY: Duration = Duration::from_secs(30);
 
@@ -127,9 +128,18 @@ impl IdentityFolder {
         Ok(key)
     }
 
+    /// The name that the worker has enrolled under, where its server has told it.
+    pub fn name(&self) -> Option<String> {
+        let name = self.read(NAME).ok()?.trim().to_owned();
+        (!name.is_empty()).then_some(name)
+    }
+
     /// The certificate last: with it the worker has enrolled.
     fn keep(&self, certificate: &WorkerCertificate) -> anyhow::Result<()> {
         self.write(AUTHORITIES, &certificate.authorities, 0o644)?;
+        if let Some(name) = &certificate.name {
+            self.write(NAME, name, 0o644)?;
+        }
         self.write(CERTIFICATE, &certificate.certificate, 0o644)
     }
 
@@ -149,5 +159,31 @@ impl IdentityFolder {
             std::fs::rename(&fresh, &path)
         })();
         written.with_context(|| format!("cannot write {}", path.display()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use interlock_protocol::enrolment::WorkerTerms;
+
+    #[test]
+    fn a_worker_is_called_as_it_has_enrolled() {
+        let folder = std::env::temp_dir().join(format!("interlock-enrolled-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let identity = IdentityFolder::new(&folder);
+        let certificate = WorkerCertificate {
+            identity: "wid_019a8c2e4b7a7f10a1b2c3d4e5f60001".parse().unwrap(),
+            name: None,
+            certificate: "c".to_owned(),
+            authorities: "a".to_owned(),
+            expires_at: Timestamp(0),
+            terms: WorkerTerms::default(),
+        };
+        identity.keep(&certificate).unwrap();
+        assert_eq!(identity.name(), None, "an earlier server does not tell it");
+        identity.keep(&WorkerCertificate { name: Some("build-7".to_owned()), ..certificate }).unwrap();
+        assert_eq!(identity.name().as_deref(), Some("build-7"));
+        std::fs::remove_dir_all(&folder).unwrap();
     }
 }

@@ -26,7 +26,7 @@ use interlock_worker::{
 };
 use tokio_util::sync::CancellationToken;
 
-use crate::client::target::{Target, TargetArgs};
+use crate::client::target::{Target, TargetArgs, address};
 use crate::client::{ClientArgs, trust};
 use crate::config::{ConfigArg, LogArgs};
 use crate::identity::key_file;
@@ -73,7 +73,7 @@ enum WorkerVerb {
         /// A worker's name, the id of its session, or the end of that.
         #[arg(value_name = "WORKER")]
         which: String,
-        /// Wait until it has left.
+        /// Wait until the worker has left.
         #[arg(long)]
         wait: bool,
     },
@@ -90,11 +90,11 @@ enum WorkerVerb {
         /// How long, as in `2h`; without it the maintenance lasts until `--end`.
         #[arg(long, value_name = "SPAN", value_parser = span::parse, conflicts_with = "end")]
         until: Option<Duration>,
-        /// End it: the worker is given work again.
+        /// End the maintenance: the worker is given work again.
         #[arg(long)]
         end: bool,
     },
-    /// Forget a worker that is over, so that it leaves the lists; one that lives is refused.
+    /// Remove a worker that has ended from the lists; one that is still connected is refused.
     Forget {
         #[command(flatten)]
         client: ClientArgs,
@@ -158,7 +158,7 @@ struct StartWorkerArgs {
     transport: TransportKind,
     #[command(flatten)]
     broker: BrokerArg,
-    /// A name that people recognise; the process id by default.
+    /// A name that people recognise; by default the one that the worker has enrolled under, else the process id.
     #[arg(long, env = "INTERLOCK_WORKER_NAME")]
     name: Option<String>,
     #[command(flatten)]
@@ -236,6 +236,9 @@ impl StartWorkerArgs {
 impl WorkerArgs {
     /// What a worker with these settings would refuse before it looks for a server.
     pub fn check(&self) -> anyhow::Result<()> {
+        if let Some(server) = &self.start.server {
+            address(server)?;
+        }
         tasks(&self.start.tasks)?;
         self.start.outbound.client()?;
         self.start.commands.check()?;
@@ -316,8 +319,9 @@ async fn start(args: StartWorkerArgs) -> anyhow::Result<()> {
     };
     let transport = ReportingTransport::new(http.clone(), &server, &names);
     let enrolled = identity.is_some();
+    let name = args.name.or_else(|| identity.as_ref().and_then(IdentityFolder::name));
     let options = WorkerOptions {
-        name: args.name.unwrap_or_else(|| format!("worker:{}", std::process::id())),
+        name: name.unwrap_or_else(|| format!("worker:{}", std::process::id())),
         queues: args.queues,
         slots: args.slots,
         seed: fastrand::u64(..),
@@ -372,10 +376,16 @@ fn check_capabilities(names: &[String]) -> anyhow::Result<()> {
 
 fn refused(error: WorkerError) -> anyhow::Error {
     let WorkerError::Refused { code, .. } = &error;
-    if code != "PERMISSION_DENIED" {
-        return error.into();
-    }
-    let hint = "`interlock key create NAME --role worker` makes a key for workers; name its file with `--api-key-file`";
+    let hint = match code.as_str() {
+        "PERMISSION_DENIED" => {
+            "`interlock key create NAME --role worker` makes a key for workers; name its file with `--api-key-file`"
+        }
+        "UNAUTHORIZED" => {
+            "a worker that shows a certificate is refused like this once it is revoked: `interlock worker token list` says so, \
+             and `interlock worker token create` makes a token for a new one"
+        }
+        _ => return error.into(),
+    };
     ExitError::saying(Exit::NotPermitted, format!("{error}\n{hint}"))
 }
 

@@ -28,7 +28,7 @@ pub struct SandboxArgs {
 enum SandboxVerb {
     /// Prove what this host has, control by control, and which profiles it can offer.
     Check,
-    /// Run one command under a profile, as a worker would, and end as it ended.
+    /// Run one command under a profile, as a worker would, and exit with its status.
     Run(TryArgs),
 }
 

@@ -13,7 +13,7 @@ pub struct ApplyArgs {
     /// Workflow files; `-` for stdin.
     #[arg(required = true, value_name = "FILE")]
     files: Vec<String>,
-    /// Only check, with the server's eyes, and store nothing.
+    /// Only let the server check the files, and store nothing.
     #[arg(long)]
     dry_run: bool,
 }

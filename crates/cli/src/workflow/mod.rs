@@ -48,9 +48,9 @@ enum WorkflowVerb {
     Plan(plan::PlanArgs),
     /// Play scenario files: stubbed steps, virtual time, expected path. Needs no server.
     Test(test::TestArgs),
-    /// Let a workflow take no more starts.
+    /// Disable a workflow: it takes no more starts.
     Disable(rest::RestArgs),
-    /// Let a disabled workflow take starts again.
+    /// Enable a disabled workflow: it takes starts again.
     Enable(rest::RestArgs),
 }
 

@@ -134,11 +134,15 @@ fn a_check_says_what_a_server_or_a_worker_would() {
     for (text, says) in [
         ("lisen = \"127.0.0.1:1\"", "did you mean `listen`?"),
         ("session_lease_ms = 10", "the least is 400"),
+        ("worker_pause_ms = 99999999999", "`worker_pause_ms`"),
+        ("assignment_ack_ms = 1", "`assignment_ack_ms`"),
+        ("assignment_backoff_ms = 1", "`assignment_backoff_ms`"),
         ("store = \"mysql://x\"", "mysql"),
         ("public_url = \"ftp://x\"", "--public-url is `ftp://x`"),
         ("[oidc]\nissuer = \"https://x.example\"", "--oidc-client-id"),
         ("connectors = \"absent.toml\"", "absent.toml"),
         ("[worker]\ntask = { resize = \"./absent.sh\" }", "./absent.sh"),
+        ("[worker]\nserver = \"ftp://x\"", "is not the address of a server"),
     ] {
         let file = up.file("checked.toml", text);
         let checked = up.run(&["config", "check", &file]);

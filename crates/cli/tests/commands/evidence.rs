@@ -62,6 +62,12 @@ fn evidence_and_log_are_verified_with_the_key_alone() {
     assert_eq!(found.code, 1, "{found:?}");
     assert!(found.out.contains("First bad entry ") && found.out.contains(": altered"), "{found:?}");
 
+    // A file that was cut in the middle of a line is a verdict, in words, and not only an error.
+    let cut = up.file("cut.jsonl", lines.trim_end().strip_suffix('}').unwrap());
+    let found = alone(&["audit", "verify", &cut, "-o", "json"]);
+    assert!(found.code == 1 && found.out.contains("\"tampering\"") && found.out.contains("damaged"), "{found:?}");
+    assert!(found.out.contains("the text ends too early"), "{found:?}");
+
     // Yesterday's log passes for today's, unless a head of today was kept.
     ended(&up, &path("second.dsse.json"));
     let head = up.file("today.checkpoint", &ok(up.run(&["audit", "checkpoint"])).out);

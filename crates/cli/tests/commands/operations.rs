@@ -6,7 +6,7 @@ use std::process::{Child, Stdio};
 
 use interlock_protocol::problem::Problem;
 
-use crate::harness::{Output, Up};
+use crate::harness::{Output, Up, eventually};
 
 fn ok(output: Output) -> Output {
     assert_eq!(output.code, 0, "{output:?}");
@@ -164,4 +164,32 @@ fn what_is_no_store_is_called_that_and_left_alone() {
     let refused = up.run(&["db", "restore", "--data", &place, "--from", &junk]);
     assert!(refused.code != 0 && refused.err.contains(&format!("{junk} is not an Interlock store")), "{refused:?}");
     assert!(!std::path::Path::new(&place).exists(), "what is refused leaves no folder");
+}
+
+/// A file that was removed stays open and would take commits that nobody finds again.
+#[test]
+fn a_database_that_is_moved_away_under_a_server_is_told_and_goes_on_when_it_is_back() {
+    let mut up = Up::start(&["--no-demo"]);
+    let (database, aside) = (up.path("data/interlock.db"), up.path("aside.db"));
+    std::fs::rename(&database, &aside).unwrap();
+    // Sentences are broken where the screen ends.
+    let says = |arguments: &[&str], parts: &[&str]| {
+        let told = up.run(arguments);
+        let told: Vec<&str> = told.out.split_whitespace().chain(told.err.split_whitespace()).collect();
+        let told = told.join(" ");
+        parts.iter().all(|part| told.contains(part))
+    };
+    let gone = "the file of its database was removed or replaced";
+    let data = up.path("data").display().to_string();
+    let doctor = ["doctor", "--data", data.as_str()];
+    assert!(eventually(|| says(&["health"], &[gone])), "{:?}", up.run(&["health"]));
+    assert!(eventually(|| says(&["status"], &[gone])), "{:?}", up.run(&["status"]));
+    let advice = ["leave the server running", "is not there, although a server has run"];
+    assert!(eventually(|| says(&doctor, &advice)), "{:?}", up.run(&doctor));
+    std::fs::rename(&aside, &database).unwrap();
+    assert!(eventually(|| up.run(&["health"]).code == 0), "{:?}", up.run(&["health"]));
+    let file = up.file("w.yaml", "name: kept\nsteps:\n  - { id: a, transform: done }\n");
+    ok(up.run(&["workflow", "apply", &file]));
+    up.restart(&["--no-demo"]);
+    assert!(ok(up.run(&["workflow", "list"])).out.contains("kept"));
 }

@@ -12,6 +12,9 @@ fn up() -> Up {
     let secrets = folder.join("secrets");
     std::fs::create_dir_all(&secrets).unwrap();
     let commands = folder.join("commands.toml");
+    // A program that no sandbox shows.
+    let outside = folder.join("outside").display().to_string();
+    std::fs::copy("/usr/bin/true", &outside).unwrap();
     let allow = json!([
         "/usr/bin/id {flags...}",
         "/usr/bin/uname {flags...}",
@@ -20,6 +23,10 @@ fn up() -> Up {
         "/usr/bin/touch {path}",
         "/usr/bin/cp {paths...}",
         "/usr/bin/ls {more...}",
+        "/usr/bin/sed {more...}",
+        "/usr/bin/prlimit {more...}",
+        "/usr/bin/mkdir {more...}",
+        outside,
     ])
     .to_string();
     let allow = allow.trim_end_matches(']');
@@ -35,9 +42,9 @@ fn up() -> Up {
     assert_eq!(up.run(&["policy", "export", &policy]).code, 0);
     let data = up.path("policy/data.json");
     let mut known: Value = serde_json::from_str(&std::fs::read_to_string(&data).unwrap()).unwrap();
-    for program in ["id", "uname", "cat", "cp", "sleep", "env", "touch", "ls", "tty"] {
-        known["config"]["commands"]["allow"][format!("/usr/bin/{program}")] =
-            json!([{ "arguments": ["**"], "blast_radius": "low" }]);
+    let programs = ["id", "uname", "cat", "cp", "sleep", "env", "touch", "ls", "tty", "sed", "prlimit", "mkdir"];
+    for program in programs.map(|name| format!("/usr/bin/{name}")).into_iter().chain([outside]) {
+        known["config"]["commands"]["allow"][program] = json!([{ "arguments": ["**"], "blast_radius": "low" }]);
     }
     known["config"]["credentials"] = json!({ "DB": { "environments": ["staging", "dev"] } });
     std::fs::write(&data, known.to_string()).unwrap();
@@ -124,6 +131,72 @@ fn a_command_that_fails_is_not_repeated_and_what_it_did_is_undone_by_another() {
     assert_eq!((&steps[1]["error"]["code"], &steps[1]["attempt"]), (&json!("COMMAND_FAILED"), &json!(1)), "{steps:#?}");
     assert!(steps[1]["error"]["message"].as_str().unwrap().contains("unrecognized option"), "{steps:#?}");
     assert_eq!(steps[2]["output"]["exit_code"], 0, "what undoes it ran: {steps:#?}");
+}
+
+/// The process that confines a command with these words, as this machine numbers it.
+fn confining(words: &[&str]) -> Option<String> {
+    let wanted: String = words.iter().flat_map(|word| [*word, "\0"]).collect();
+    let mut processes = std::fs::read_dir("/proc").unwrap().flatten().map(|entry| entry.path());
+    let command =
+        processes.find(|path| std::fs::read(path.join("cmdline")).is_ok_and(|line| line == wanted.as_bytes()))?;
+    let status = std::fs::read_to_string(command.join("status")).ok()?;
+    status.lines().find_map(|line| line.strip_prefix("PPid:")).map(|parent| parent.trim().to_owned())
+}
+
+/// The step that has failed, and the code of its error.
+fn failure(up: &Up, run: &str) -> (String, String) {
+    let steps = steps(up, run);
+    let failed = steps.iter().find(|step| step["state"] == "failed").unwrap_or_else(|| panic!("{steps:#?}"));
+    let text = |value: &Value| value.as_str().unwrap_or_else(|| panic!("{failed:#?}")).to_owned();
+    (text(&failed["key"]), text(&failed["error"]["code"]))
+}
+
+#[test]
+fn a_command_tells_by_a_code_how_it_ended() {
+    let up = up();
+    let deep = format!("/work{}", "/d".repeat(130));
+    let commands = [
+        ("data", "/usr/bin/sed, -n, q65, /usr/bin/sed".to_owned(), ""),
+        ("temporary", "/usr/bin/sed, -n, q75, /usr/bin/sed".to_owned(), ""),
+        ("slow", "/usr/bin/sleep, \"30\"".to_owned(), ", timeout: 8s"),
+        ("killed", "/usr/bin/prlimit, \"--cpu=1:1\", /usr/bin/sha256sum, /dev/zero".to_owned(), ""),
+        ("absent", up.path("outside").display().to_string(), ""),
+        ("stopped", "/usr/bin/sleep, \"41.75\"".to_owned(), ""),
+        ("fills", format!("/usr/bin/mkdir, -p, {deep}"), ", workdir: run"),
+        ("full", "/usr/bin/ls".to_owned(), ", workdir: run"),
+    ];
+    let inputs = "inputs: { which: { type: string } }";
+    let mut text = format!("name: ends\nprofile: dev-flex\non_failure: fail\n{inputs}\nsteps:\n");
+    for (id, words, more) in &commands {
+        let which = if *id == "fills" { "full" } else { *id };
+        let once = "retry: { max_attempts: 1 }";
+        let step = format!("id: {id}, if: \"inputs.which == '{which}'\", run: [{words}], effect: read, {once}{more}");
+        text.extend(["- { ", step.as_str(), " }\n"]);
+    }
+    apply(&up, &text);
+    for (which, code) in [
+        ("data", "COMMAND_DATA_ERROR"),
+        ("temporary", "COMMAND_TEMPFAIL"),
+        ("slow", "COMMAND_TIMEOUT"),
+        ("killed", "COMMAND_KILLED"),
+        ("absent", "COMMAND_NOT_STARTED"),
+        ("full", "WORKDIR_FULL"),
+    ] {
+        let (_, run) = started(&up, &["ends", "--input", &format!("which={which}")]);
+        assert_eq!(failure(&up, &run), (which.to_owned(), code.to_owned()));
+    }
+    // The process that confines the command is killed.
+    let begun = up.run(&["run", "start", "ends", "--input", "which=stopped", "-o", "json"]);
+    let run = begun.json()["run_id"].as_str().unwrap_or_else(|| panic!("{begun:?}")).to_owned();
+    // Each look takes a while of its own.
+    let found = (0..500).find_map(|_| {
+        up.run(&["run", "show", &run]);
+        confining(&["/usr/bin/sleep", "41.75"])
+    });
+    let shim = found.unwrap_or_else(|| panic!("{:#?}", steps(&up, &run)));
+    assert_eq!(up.shell(&format!("kill -9 {shim}")).code, 0);
+    up.run(&["run", "watch", &run, "--plain"]);
+    assert_eq!(failure(&up, &run), ("stopped".to_owned(), "COMMAND_STOPPED".to_owned()));
 }
 
 #[test]

@@ -11,7 +11,8 @@ use serde_json::{Value, json};
 
 use super::connection;
 use crate::connection::Connection;
-use crate::connector::{CallFacts, Connector, Declaration, Reversal};
+use crate::connector::{CallFacts, Connector};
+use crate::declaration::{Declaration, Reversal};
 use crate::failure::CallFailure;
 use crate::fields::Fields;
 use crate::limits;

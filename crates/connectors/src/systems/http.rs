@@ -5,7 +5,8 @@ use interlock_core::state::EffectClass;
 use serde_json::{Map, Value, json};
 
 use crate::connection::Connection;
-use crate::connector::{CallFacts, Connector, Declaration, Reversal};
+use crate::connector::{CallFacts, Connector};
+use crate::declaration::{Declaration, Reversal};
 use crate::failure::{CallFailure, Sent};
 use crate::fields::Fields;
 use crate::limits;

@@ -5,7 +5,8 @@ use serde_json::{Value, json};
 
 use super::connection;
 use crate::connection::Connection;
-use crate::connector::{CallFacts, Connector, Declaration, Inverse, Reversal};
+use crate::connector::{CallFacts, Connector, Inverse};
+use crate::declaration::{Declaration, Reversal};
 use crate::failure::{CallFailure, quoted};
 use crate::fields::Fields;
 use crate::limits;

@@ -13,7 +13,8 @@ use serde_json::{Map, Value, json};
 
 use super::connection;
 use crate::connection::Connection;
-use crate::connector::{CallFacts, Connector, Declaration, Inverse, Probed, Reversal, change};
+use crate::connector::{CallFacts, Connector, Inverse, Probed, change};
+use crate::declaration::{Declaration, Reversal};
 use crate::failure::{CallFailure, quoted};
 use crate::fields::Fields;
 use crate::request::{HttpCall, Request, Response, only, segment, with_query};

@@ -9,7 +9,8 @@ use serde_json::{Value, json};
 
 use super::connection;
 use crate::connection::Connection;
-use crate::connector::{CallFacts, Connector, Declaration, Inverse, Probed, Reversal};
+use crate::connector::{CallFacts, Connector, Inverse, Probed};
+use crate::declaration::{Declaration, Reversal};
 use crate::failure::{CallFailure, Sent, quoted};
 use crate::fields::Fields;
 use crate::limits;

@@ -113,7 +113,8 @@ fn small_machines(page: &mut String) {
     machine_of(page, ApprovalState::ALL, ApprovalEvent::ALL, machine::approval::next);
     *page += "## Receipt\n\n\
               The intent is committed before the effect, the outcome after it. What lies between is doubt, which is\n\
-              settled by a probe or a person, never by a blind retry.\n\n";
+              settled by a probe or a person, never by a blind retry. An effect that may be repeated is asked for again under the same\n\
+              receipt, which begins anew; that a later try was refused leaves an earlier one without an answer in doubt.\n\n";
     machine_of(page, ReceiptState::ALL, ReceiptEvent::ALL, machine::receipt::next);
     *page += "## Assignment\n\n\
               One offer of a run to one worker session, where the run's commands share a directory. It permits nothing:\n\

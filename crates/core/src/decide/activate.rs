@@ -304,6 +304,7 @@ pub(super) fn request(draft: &mut Draft<'_>, gate: &Gate, purpose: Purpose, reas
         escalate_at: Some(now + gate.escalate_after.unwrap_or(reminder)),
         expires_at: now + gate.expires_after.unwrap_or(limits::APPROVAL_EXPIRES_AFTER),
         votes: Vec::new(),
+        fallen: Vec::new(),
         excluded: excluded(draft),
         effect: None,
         also: Vec::new(),

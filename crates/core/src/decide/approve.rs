@@ -8,7 +8,7 @@ use crate::machine::step::StepEvent;
 use crate::plan::retry::{ErrorClass, StepError};
 use crate::plan::{OnDenial, OnFailure};
 use crate::rejection::Rejection;
-use crate::run::approval::{Approval, Met, Purpose, Vote, Voter};
+use crate::run::approval::{Approval, FallenVote, Met, Purpose, Vote, Voter};
 use crate::run::change::SideWrite;
 use crate::run::event::Event;
 use crate::run::{Agreed, Phase};
@@ -44,7 +44,7 @@ pub(super) fn vote(draft: &mut Draft<'_>, ballot: Ballot) -> Result<(), Rejectio
         Some(whose) => format!("rejected by {} on behalf of {whose}", vote.person),
         None => format!("rejected by {}", vote.person),
     };
-    record(draft, position, &after, vote);
+    record(draft, position, &approval, &after, vote);
     match after.state {
         ApprovalState::Approved => approved(draft, position, &after),
         ApprovalState::Rejected => {
@@ -66,14 +66,19 @@ pub(super) fn cast(draft: &Draft<'_>, voter: &Voter, approve: bool, notes: Optio
     (Voter { self_approval, ..voter.clone() }, Vote { person, on_behalf_of, approve, notes, at, groups: Vec::new() })
 }
 
-/// A vote that counts, and the approval as it is after it.
-pub(super) fn record(draft: &mut Draft<'_>, position: u32, after: &Approval, vote: Vote) {
+/// A vote that counts, and the approval as it was before it and as it is after it.
+pub(super) fn record(draft: &mut Draft<'_>, position: u32, before: &Approval, after: &Approval, vote: Vote) {
+    let fell = after.fallen_since(before);
+    for FallenVote { person, .. } in &fell {
+        draft.side.push(SideWrite::DropVote { approval: after.id, person: person.clone() });
+    }
     draft.emit(Event::ApprovalVoted {
         step: position,
         approval: after.id,
         person: vote.person.clone(),
         on_behalf_of: vote.on_behalf_of.clone(),
         approve: vote.approve,
+        fell,
     });
     draft.side.push(SideWrite::Vote { approval: after.id, vote });
     put(draft, position, after);

@@ -15,7 +15,7 @@ use crate::rejection::Rejection;
 use crate::run::change::{OutboxRow, SideWrite};
 use crate::run::event::Event;
 use crate::run::{Awaited, Phase, Run, Tokens, Wait};
-use crate::state::{Control, StepKind, StepState};
+use crate::state::{Control, EffectClass, StepKind, StepState};
 use crate::time::Millis;
 
 /// Whether this attempt's report has been recorded already, so that a repeat gets the first answer. An attempt that
@@ -127,7 +127,7 @@ pub(super) fn complete(draft: &mut Draft<'_>, completion: Completion) -> Result<
 }
 
 /// Counts what the attempt has cost. A model's answer without a price counts as all that was left.
-fn charge(draft: &mut Draft<'_>, position: u32, mut cost: Option<Box<Cost>>) -> Result<(), Rejection> {
+pub(super) fn charge(draft: &mut Draft<'_>, position: u32, mut cost: Option<Box<Cost>>) -> Result<(), Rejection> {
     if let Some(cost) = &mut cost {
         let unit = draft.run.plan.rules.spend_unit.as_deref();
         let checked = cost.check().and_then(|()| cost.check_unit_of(unit));
@@ -230,6 +230,12 @@ fn wait(draft: &mut Draft<'_>, position: u32, awaiting: Awaiting) -> Result<(), 
     if outbound.len() > limits::OUTBOUND_PER_CHANGE_MAX {
         let (count, max) = (outbound.len(), limits::OUTBOUND_PER_CHANGE_MAX);
         return Err(Rejection::InvalidInput { what: format!("{count} outbound messages, the limit is {max}") });
+    }
+    // Nothing was judged that changes anything.
+    if !outbound.is_empty() && draft.spec(position).effect_class() == EffectClass::Read {
+        let what =
+            "the step is declared `effect: read`, and sends a message: declare what it does, so that it is judged";
+        return Err(Rejection::InvalidInput { what: what.to_owned() });
     }
     if signal.is_empty() || signal.len() > limits::NAME_BYTES_MAX || key.len() > limits::KEY_BYTES_MAX {
         let what = format!(

@@ -25,7 +25,8 @@ pub(super) fn pause(draft: &mut Draft<'_>, reason: String) -> Result<(), Rejecti
     if draft.control != Control::Active {
         return Err(refuse(draft, "only an active run can be paused"));
     }
-    fail::pause(draft, reason);
+    let by = draft.who();
+    fail::pause_by(draft, by, reason);
     Ok(())
 }
 

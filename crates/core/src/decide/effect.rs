@@ -53,6 +53,13 @@ pub(super) fn intent(
         let what = "an attempt performs its effects one after the other; record the outcome of the open one first";
         return Err(Rejection::InvalidInput { what: what.into() });
     }
+    if receipt.unsettled && receipt.effect == EffectClass::Unsafe && !is_planted(Bug::BlindRetry) {
+        return Err(Rejection::EffectRecorded {
+            run: draft.run.id,
+            key: receipt.key,
+            state: ReceiptState::Intent.as_str(),
+        });
+    }
     let is_shared = draft.spec(position).rules.dedupe_window().is_some() && receipt.effect != EffectClass::Read;
     if is_shared && hold.is_none() && !again {
         return Err(Rejection::NotGranted { run: draft.run.id, step: draft.key(position) });
@@ -331,7 +338,14 @@ pub(super) fn outcome(
     attempt: u32,
     mut receipt: Receipt,
 ) -> Result<(), Rejection> {
-    if !matches!(receipt.state, ReceiptState::Succeeded | ReceiptState::Failed) {
+    let is_told = match receipt.state {
+        ReceiptState::Succeeded => true,
+        ReceiptState::Failed => !receipt.unsettled || is_planted(Bug::RefusalSettlesAll),
+        // This attempt did not have it; an earlier one may have.
+        ReceiptState::InDoubt => receipt.unsettled,
+        ReceiptState::Intent => false,
+    };
+    if !is_told {
         let what = "an outcome says that the effect happened, or that it did not".to_owned();
         return Err(Rejection::InvalidInput { what });
     }
@@ -357,7 +371,7 @@ pub(super) fn outcome(
     if step.open_intent == Some(receipt.id) {
         step.open_intent = None;
     }
-    if receipt.state == ReceiptState::Failed && receipt.effect != EffectClass::Read {
+    if receipt.state != ReceiptState::Succeeded && receipt.effect != EffectClass::Read {
         tried::did_not_act(draft, position);
     }
     put(draft, position, receipt);

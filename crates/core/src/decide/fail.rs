@@ -35,10 +35,10 @@ pub(super) fn try_again(
         draft.step_mut(position).failures += 1;
     }
     if !retry {
-        let reason = match over {
-            _ if spent => Reason::WritesExhausted,
-            Some(_) if error.class.is_retryable() => Reason::SpendExhausted,
-            _ => Reason::StepFailed,
+        let (reason, error) = match over {
+            _ if spent => (Reason::WritesExhausted, error),
+            Some(over) if error.class.is_retryable() => (Reason::SpendExhausted, also(&error, &over)),
+            _ => (Reason::StepFailed, error),
         };
         return fail_step(draft, position, StepEvent::FailedForGood, error, reason);
     }
@@ -58,6 +58,11 @@ pub(super) fn try_again(
     let cost = draft.cost.take();
     draft.emit(Event::StepRetrying { step: position, attempt, eligible_at, error, cost });
     Ok(())
+}
+
+/// The error of an attempt, with why there is no other one.
+pub(super) fn also(error: &StepError, why: &StepError) -> StepError {
+    StepError::new(error.class, &error.code, format!("{}; {}", error.message, why.message))
 }
 
 /// Whether the attempt failed because the run may not write any more, which no other try could change.
@@ -172,9 +177,14 @@ pub(super) fn on_failure(draft: &Draft<'_>, position: u32) -> OnFailure {
     })
 }
 
+/// Stops the run by a rule: no person has paused it, whoever's request led there.
 pub(super) fn pause(draft: &mut Draft<'_>, reason: String) {
+    pause_by(draft, None, reason);
+}
+
+pub(super) fn pause_by(draft: &mut Draft<'_>, by: Option<String>, reason: String) {
     draft.control = Control::Paused;
-    let (by, at) = (draft.who(), draft.now());
+    let at = draft.now();
     draft.notes_mut().pause = Some(Pause { by, reason: reason.clone(), at });
     draft.emit(Event::RunPaused { reason });
 }

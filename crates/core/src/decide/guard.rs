@@ -160,7 +160,7 @@ fn ask_to_repeat(draft: &mut Draft<'_>, terms: &Terms, reason: &str) -> Result<(
     let position = draft.position;
     let key = &draft.spec(position).key;
     let digest = Hash::of(draft.input(position, draft.step(position).input.as_ref()).as_str().as_bytes());
-    let why = format!("somebody says that its effect did not happen ({})", visible(reason));
+    let why = format!("a person says that its effect did not happen ({})", visible(reason));
     let message = format!("Run step `{key}` again, with the same input (sha256 {digest}): {why}.");
     let gate = Gate { message: Some(message), ..terms.gate.clone() };
     let approval = activate::request(draft, &gate, Purpose::Retry, None).on(terms);
@@ -274,7 +274,7 @@ pub(super) fn vote_to_skip(
             purpose: Some(Purpose::Skip),
         });
     }
-    approve::record(draft, position, &after, vote);
+    approve::record(draft, position, &approval, &after, vote);
     if after.state == ApprovalState::Approved {
         return skip_approved(draft, &after);
     }

@@ -2,6 +2,7 @@
 
 use super::draft::Draft;
 use super::{assign, cancel, complete, effect, fail, tried};
+use crate::cost::Cost;
 use crate::limits::{UNKNOWN_TASK_PAUSE, UNKNOWN_TASK_PAUSE_MAX};
 use crate::machine::receipt::ReceiptEvent;
 use crate::machine::step::StepEvent;
@@ -10,7 +11,7 @@ use crate::planted::{Bug, is_planted};
 use crate::rejection::Rejection;
 use crate::run::Phase;
 use crate::run::event::Event;
-use crate::state::{Control, Reason, StepState};
+use crate::state::{Control, Reason, StepKind, StepState};
 use crate::time::Millis;
 
 /// The prefix of error codes with which the server, not the worker, ends an attempt.
@@ -20,6 +21,7 @@ pub(super) const RUN_CODES: &str = "RUN_";
 /// try, charged to the budget.
 pub(super) fn lease_expired(draft: &mut Draft<'_>, position: u32, attempt: u32) -> Result<(), Rejection> {
     complete::fence(draft, position, attempt)?;
+    charge_unreported(draft, position)?;
     let error = StepError::new(ErrorClass::LeaseExpired, "LEASE_EXPIRED", "the worker was lost while it ran the step");
     if draft.control == Control::Canceling {
         // An open effect stays in doubt, where it is listed and can be settled after the end.
@@ -39,13 +41,27 @@ pub(super) fn lease_expired(draft: &mut Draft<'_>, position: u32, attempt: u32) 
     if exhausted {
         return fail::fail_step(draft, position, StepEvent::LeaseExpiredForGood, error, Reason::StepFailed);
     }
+    if let Some(over) = fail::spend_is_over(draft, position) {
+        let error = fail::also(&error, &over);
+        return fail::fail_step(draft, position, StepEvent::LeaseExpiredForGood, error, Reason::SpendExhausted);
+    }
     let eligible_at = draft.now();
     let wake = fail::wake_of(draft, position);
     draft.go(position, StepEvent::LeaseExpired, Phase::Ready { eligible_at, wake })?;
     tried::ended(draft, position);
     draft.step_mut(position).last_error = Some(error.clone());
-    draft.emit(Event::StepRetrying { step: position, attempt, eligible_at, error, cost: None });
+    let cost = draft.cost.take();
+    draft.emit(Event::StepRetrying { step: position, attempt, eligible_at, error, cost });
     Ok(())
+}
+
+/// An attempt has ended, and its worker has not said what it has cost. A model may have been asked, and is paid for then: its
+/// price is not known, so a run whose spending is limited counts as having spent all of it.
+fn charge_unreported(draft: &mut Draft<'_>, position: u32) -> Result<(), Rejection> {
+    if draft.spec(position).kind() != StepKind::Model {
+        return Ok(());
+    }
+    complete::charge(draft, position, Some(Box::new(Cost { unpriced: true, ..Cost::default() })))
 }
 
 /// The directory of the run went with its worker. What the lost command has left in it, the next one might rely on: the run
@@ -73,6 +89,7 @@ pub(super) fn step_timeout(draft: &mut Draft<'_>, position: u32, attempt: u32) -
         let event = StepEvent::TimedOut;
         return Err(Rejection::InvalidTransition { run: draft.run.id, step: draft.key(position), from, event });
     }
+    charge_unreported(draft, position)?;
     let limit = draft.run.spec(position).timeout.map_or_else(String::new, |limit| format!(" of {} ms", limit.0));
     let what = format!("the step ran longer than its timeout{limit}, and its worker did not end it");
     let error = StepError::new(ErrorClass::Timeout, "STEP_TIMEOUT", what);
@@ -84,9 +101,22 @@ pub(super) fn step_timeout(draft: &mut Draft<'_>, position: u32, attempt: u32) -
     fail::try_again(draft, position, error, None)
 }
 
-/// The worker gives the step back, uncharged.
-pub(super) fn release(draft: &mut Draft<'_>, position: u32, attempt: u32) -> Result<(), Rejection> {
+/// The worker gives the step back. That is no failure; what it has cost counts all the same.
+pub(super) fn release(
+    draft: &mut Draft<'_>,
+    position: u32,
+    attempt: u32,
+    cost: Option<Box<Cost>>,
+) -> Result<(), Rejection> {
     complete::fence(draft, position, attempt)?;
+    match cost {
+        Some(cost) => complete::charge(draft, position, Some(cost))?,
+        None => charge_unreported(draft, position)?,
+    }
+    give_back(draft, position, attempt)
+}
+
+fn give_back(draft: &mut Draft<'_>, position: u32, attempt: u32) -> Result<(), Rejection> {
     if draft.control == Control::Canceling {
         return cancel::attempt_ended(draft);
     }
@@ -96,10 +126,24 @@ pub(super) fn release(draft: &mut Draft<'_>, position: u32, attempt: u32) -> Res
         let error = StepError::new(ErrorClass::LeaseExpired, "RELEASED", "the step was given back with an open effect");
         return fail::doubt(draft, position, error);
     }
+    if let Some(over) = fail::spend_is_over(draft, position) {
+        draft.step_mut(position).failures += 1;
+        let error = StepError::new(ErrorClass::LeaseExpired, "RELEASED", "the step was given back");
+        let error = fail::also(&error, &over);
+        return fail::fail_step(draft, position, StepEvent::FailedForGood, error, Reason::SpendExhausted);
+    }
     let eligible_at = draft.now();
     let wake = fail::wake_of(draft, position);
     draft.go(position, StepEvent::Released, Phase::Ready { eligible_at, wake })?;
     tried::ended(draft, position);
+    if let Some(cost) = draft.cost.take().filter(|cost| cost.unpriced || cost.micros > 0) {
+        // The event that tells of a cost.
+        let what = "the step was given back after it had cost something";
+        let error = StepError::new(ErrorClass::LeaseExpired, "RELEASED", what);
+        draft.step_mut(position).last_error = Some(error.clone());
+        draft.emit(Event::StepRetrying { step: position, attempt, eligible_at, error, cost: Some(cost) });
+        return Ok(());
+    }
     // What an earlier attempt reported must not pass for a report of this one.
     draft.step_mut(position).last_error = None;
     draft.emit(Event::StepReady { step: position, why: "released".into(), signal: None });
@@ -111,7 +155,7 @@ pub(super) fn undelivered(draft: &mut Draft<'_>, position: u32, attempt: u32) ->
     complete::fence(draft, position, attempt)?;
     effect::settle_claim(draft, position, ReceiptEvent::Failed);
     tried::never_began(draft, position);
-    release(draft, position, attempt)
+    give_back(draft, position, attempt)
 }
 
 /// The worker does not know the task: another may, so the step is given back uncharged. It comes back to the same worker
@@ -122,7 +166,7 @@ pub(super) fn unknown_task(draft: &mut Draft<'_>, position: u32, attempt: u32) -
     effect::settle_claim(draft, position, ReceiptEvent::Failed);
     tried::never_began(draft, position);
     if draft.control == Control::Canceling || draft.step(position).open_intent.is_some() {
-        return release(draft, position, attempt);
+        return give_back(draft, position, attempt);
     }
     let task = draft.spec(position).task_name().unwrap_or_default().to_owned();
     let message = format!("the worker that took the step does not know the task `{task}`");
@@ -159,6 +203,9 @@ pub(super) fn fail_run(draft: &mut Draft<'_>, reason: Reason, error: StepError) 
     let unreported = draft.current().last_error.as_ref().is_some_and(complete::ended_by_us);
     let error = if running || unreported { ours(reason, error) } else { error };
     draft.attempt_lives = running;
+    if running {
+        charge_unreported(draft, position)?;
+    }
     if running && draft.current().open_intent.is_some() {
         return fail::doubt(draft, position, error);
     }

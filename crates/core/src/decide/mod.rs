@@ -139,9 +139,11 @@ pub enum Command {
         reason: String,
     },
     Complete(Completion),
+    /// The worker gives the step back, with what that has cost so far, if it says so.
     Release {
         position: u32,
         attempt: u32,
+        cost: Option<Box<Cost>>,
     },
     /// The claim has never reached its worker.
     Undelivered {
@@ -343,7 +345,7 @@ pub fn decide(
         Command::AssignmentLost { session, why } => assign::session_lost(&mut draft, session, &why)?,
         Command::Reassign { reason } => assign::reassign(&mut draft, &reason)?,
         Command::Complete(completion) => complete::complete(&mut draft, completion)?,
-        Command::Release { position, attempt } => lost::release(&mut draft, position, attempt)?,
+        Command::Release { position, attempt, cost } => lost::release(&mut draft, position, attempt, cost)?,
         Command::Undelivered { position, attempt } => lost::undelivered(&mut draft, position, attempt)?,
         Command::UnknownTask { position, attempt } => lost::unknown_task(&mut draft, position, attempt)?,
         Command::LeaseExpired { position, attempt } => lost::lease_expired(&mut draft, position, attempt)?,

@@ -145,7 +145,7 @@ pub fn effect_of_program(task: &str) -> String {
 }
 
 /// The class that an effect of a step has, whatever its worker says.
-pub(crate) fn tightened(spec: &StepSpec, effect: EffectClass) -> EffectClass {
+pub fn tightened(spec: &StepSpec, effect: EffectClass) -> EffectClass {
     match spec.effect {
         Some(declared) if effect != EffectClass::Read => effect.max(declared),
         _ => effect,

@@ -520,7 +520,9 @@ impl StepSpec {
         if let Some(RollbackSpec { by, verify, .. }) = &self.rollback {
             match by {
                 Undo::Handler(name) => check_name(name).map_err(|what| format!("the rollback task's name {what}"))?,
-                Undo::Operation(name) => check_name(name).map_err(|what| format!("the rollback's connector {what}"))?,
+                Undo::Operation(name) => {
+                    check_operation(name).map_err(|what| format!("the rollback's connector {what}"))?;
+                }
                 Undo::Argv(argv) => command::check_undo(argv)?,
             }
             match verify {
@@ -550,13 +552,24 @@ impl StepSpec {
                 Err("rollback steps are made by the engine; declare `rollback` on the step that is undone".into())
             }
             Work::Connector { operation, .. } => {
-                check_name(operation).map_err(|what| format!("the connector's name {what}"))
+                check_operation(operation).map_err(|what| format!("the connector's name {what}"))
             }
             Work::Model { model, .. } => check_name(model).map_err(|what| format!("the model's name {what}")),
             Work::Command { argv, env } => command::check_template(argv, env),
             _ => Ok(()),
         }
     }
+}
+
+/// The operation by which workers ask a model. Rules and caps know a model call by the kind of its step, so that no step of
+/// another kind may have it.
+const MODEL_OPERATION: &str = "model.chat";
+
+fn check_operation(name: &str) -> Result<(), String> {
+    if name == MODEL_OPERATION {
+        return Err(format!("is `{MODEL_OPERATION}`: only a step of the kind `model` asks a model"));
+    }
+    check_name(name)
 }
 
 /// What every name must be: not empty, not long, without white space.
@@ -591,6 +604,8 @@ mod tests {
         let wait = Work::Wait { until: WaitFor::For(Millis(1)), timeout: None };
         let bounded = says(plan(vec![StepSpec { timeout: Some(Millis(1)), ..StepSpec::new("w", wait) }]));
         assert!(bounded.contains("write `wait_timeout`"), "{bounded}");
+        let asks = StepSpec::new("m", Work::Connector { operation: "model.chat".into(), with: None });
+        assert!(says(plan(vec![asks])).contains("only a step of the kind `model`"));
     }
 
     #[test]

@@ -60,6 +60,7 @@ pub const POLICY_DENIED: &str = "POLICY_DENIED";
 pub const POLICY_UNAVAILABLE: &str = "POLICY_UNAVAILABLE";
 /// The code of the error of a rollback that was carried out, and of which nothing shows that it took.
 pub const ROLLBACK_UNVERIFIED: &str = "ROLLBACK_UNVERIFIED";
+const RESOLVED_HAPPENED: &str = "RESOLVED_HAPPENED";
 
 /// Why an attempt failed, in words for people and a code for programs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -85,7 +86,12 @@ impl StepError {
 
     /// What a step keeps that succeeded because a person or a probe said so, and not because its worker reported it.
     pub fn resolved_as_happened(message: impl Into<String>) -> Self {
-        Self::new(ErrorClass::Terminal, "RESOLVED_HAPPENED", message)
+        Self::new(ErrorClass::Terminal, RESOLVED_HAPPENED, message)
+    }
+
+    /// Whether the step that keeps it has succeeded.
+    pub fn is_resolved_as_happened(&self) -> bool {
+        self.code == RESOLVED_HAPPENED
     }
 }
 

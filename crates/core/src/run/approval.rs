@@ -64,6 +64,9 @@ pub struct Approval {
     pub expires_at: Timestamp,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub votes: Vec<Vote>,
+    /// Votes that were cast and count no more; none of them stands among the votes.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub fallen: Vec<FallenVote>,
     /// People who may not decide: who started the run or owns the key that did, and who directed it to ask.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub excluded: Vec<String>,
@@ -228,6 +231,15 @@ impl Vote {
     }
 }
 
+/// A yes that counts no more, because its voter lost the right to decide before enough others had agreed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct FallenVote {
+    /// Who cast it.
+    pub person: String,
+    /// What took the right away, such as `the account bo is disabled`.
+    pub why: String,
+}
+
 /// Who is voting, with what the server knows about the person.
 #[derive(Debug, Clone)]
 pub struct Voter {
@@ -242,13 +254,15 @@ pub struct Voter {
     pub self_approval: bool,
     /// Who wrote the version of the workflow that the run has pinned.
     pub author: Option<String>,
+    /// Earlier votes of people who have no right to decide any more.
+    pub fallen: Vec<FallenVote>,
 }
 
 impl Voter {
     /// A person who votes in their own right, and of whom nothing else is known.
     pub fn new(person: impl Into<String>, groups: Vec<String>) -> Self {
         let (on_behalf_of, one_with, author) = (None, Vec::new(), None);
-        Self { person: person.into(), on_behalf_of, one_with, groups, self_approval: false, author }
+        Self { person: person.into(), on_behalf_of, one_with, groups, self_approval: false, author, fallen: Vec::new() }
     }
 
     /// The person, and all who count as one with them.
@@ -305,15 +319,19 @@ impl Approval {
     }
 
     /// The approval after this vote, with its new state. One person has one vote, and so have two of whom one has
-    /// delegated to the other.
+    /// delegated to the other. An earlier yes counts only while its voter could still give it.
     pub fn vote(&self, voter: &Voter, vote: Vote) -> Result<Self, Rejection> {
         let refuse = |why: String| Err(Rejection::VoteRefused { approval: self.id, why });
         if self.state != ApprovalState::Requested {
             return refuse(format!("it is {} already", self.state));
         }
-        let cast = |whose: &&String| self.votes.iter().any(|earlier| earlier.is_of(whose));
+        let mut after = self.clone();
+        if vote.approve {
+            after.drop_fallen(&voter.fallen);
+        }
+        let cast = |whose: &&String| after.votes.iter().any(|earlier| earlier.is_of(whose));
         if let Some(whose) = voter.everybody().find(cast) {
-            let approved = self.votes.iter().any(|earlier| earlier.is_of(whose) && earlier.approve);
+            let approved = after.votes.iter().any(|earlier| earlier.is_of(whose) && earlier.approve);
             let word = if approved { "approved" } else { "rejected" };
             return refuse(format!("{} has {word} it already; a person has one vote", voter.named(whose)));
         }
@@ -332,10 +350,9 @@ impl Approval {
             let groups: Vec<&str> = asked().flatten().map(String::as_str).collect();
             return refuse(format!("{whose} is in none of the groups {}", groups.join(", ")));
         }
-        if self.votes.len() >= limits::VOTES_PER_APPROVAL_MAX {
+        if after.votes.len() + after.fallen.len() >= limits::VOTES_PER_APPROVAL_MAX {
             return refuse("it has reached the limit of votes".into());
         }
-        let mut after = self.clone();
         let approve = vote.approve;
         // Where people of several lists are needed, it counts in which of them the voter is.
         let groups =
@@ -347,6 +364,21 @@ impl Approval {
             after.state = next(after.state, event).expect("a requested approval takes every event");
         }
         Ok(after)
+    }
+
+    /// Takes the votes away that count no more.
+    fn drop_fallen(&mut self, fallen: &[FallenVote]) {
+        for fell in fallen {
+            if self.votes.iter().any(|vote| vote.approve && vote.person == fell.person) {
+                self.votes.retain(|vote| vote.person != fell.person);
+                self.fallen.push(fell.clone());
+            }
+        }
+    }
+
+    /// The votes that count no more since the approval was as in `before`.
+    pub fn fallen_since(&self, before: &Self) -> Vec<FallenVote> {
+        self.fallen.get(before.fallen.len()..).unwrap_or_default().to_vec()
     }
 
     fn has_quorum(&self) -> bool {

@@ -304,6 +304,11 @@ pub enum SideWrite {
         approval: ApprovalId,
         vote: Vote,
     },
+    /// A vote counts no more. The history keeps it.
+    DropVote {
+        approval: ApprovalId,
+        person: String,
+    },
     /// Inserts, or moves the state of, a receipt. Guard: a new one's key must be new, and one that moves on stands where
     /// it can: an outcome needs an open intent of the same run, a new intent one that is known to have failed, or one
     /// that may be repeated.

@@ -7,7 +7,7 @@ use crate::cost::Cost;
 use crate::ids::{ApprovalId, DecisionId, ReceiptId, RunId, SessionId, SignalId};
 use crate::json::HashHex;
 use crate::plan::retry::StepError;
-use crate::run::approval::Purpose;
+use crate::run::approval::{FallenVote, Purpose};
 use crate::state::{ApprovalState, AssignmentState, PreflightCheck, Reason, ReceiptState, RunState, TaskType};
 use crate::time::Timestamp;
 
@@ -139,6 +139,9 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         on_behalf_of: Option<String>,
         approve: bool,
+        /// Earlier votes that count no more: their people have lost the right to decide since.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        fell: Vec<FallenVote>,
     },
     #[serde(rename = "approval.expired")]
     ApprovalEscalated { step: u32, approval: ApprovalId },

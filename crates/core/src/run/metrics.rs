@@ -26,6 +26,15 @@ pub struct RunMetrics {
     pub duration_ms: u64,
     /// What the steps answered, in bytes of JSON.
     pub output_bytes: u64,
+    /// What its commands wrote to `stdout` and `stderr`, in all attempts, in bytes as they are kept: without secrets, and up to the
+    /// limit of each attempt.
+    #[serde(default, skip_serializing_if = "is_nothing")]
+    pub printed_bytes: u64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes the field by reference")]
+const fn is_nothing(bytes: &u64) -> bool {
+    *bytes == 0
 }
 
 /// How often people were asked so far.
@@ -69,6 +78,8 @@ impl RunMetrics {
             metrics.retries = metrics.retries.saturating_add(step.attempt.saturating_sub(1));
             metrics.output_bytes += step.output.as_ref().map_or(0, bytes);
             match step.state() {
+                // One that failed and may have acted is undone like those that succeeded, and keeps what went wrong.
+                StepState::RolledBack if has_failed(step) => metrics.failed += 1,
                 StepState::Succeeded | StepState::RolledBack => metrics.succeeded += 1,
                 StepState::Skipped => metrics.skipped += 1,
                 StepState::Failed => metrics.failed += 1,
@@ -77,6 +88,10 @@ impl RunMetrics {
         }
         metrics
     }
+}
+
+fn has_failed(step: &Step) -> bool {
+    step.last_error.as_ref().is_some_and(|error| !error.is_resolved_as_happened())
 }
 
 /// Where a long payload is kept elsewhere, what stands in its place begins with this name and tells its length.

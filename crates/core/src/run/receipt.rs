@@ -7,6 +7,8 @@ use utoipa::ToSchema;
 use super::Run;
 use crate::ids::ReceiptId;
 use crate::json::{Hash, HashHex, Json};
+use crate::machine::receipt::{ReceiptEvent, next};
+use crate::planted::{Bug, is_planted};
 use crate::state::{EffectClass, ReceiptState};
 use crate::time::Timestamp;
 
@@ -32,6 +34,9 @@ pub struct Receipt {
     /// The outcome came after the attempt had been given up.
     #[serde(default)]
     pub late: bool,
+    /// What became of an earlier try under this key was never learned. That a later one was refused does not settle it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub unsettled: bool,
     /// The policy bundle that allowed it, by its hash; absent where no policy was asked, and of effects of earlier releases.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>)]
@@ -55,6 +60,29 @@ impl Receipt {
         self.key.strip_prefix(CLAIM_TEMPLATE).is_some_and(|rest| rest.starts_with('#'))
     }
 
+    /// What it says after a word of the attempt that has it: an attempt speaks for itself, and not for an earlier one whose outcome was
+    /// never learned.
+    pub fn reported(&self, happened: bool) -> Option<ReceiptState> {
+        let event = if happened {
+            ReceiptEvent::Succeeded
+        } else if self.unsettled && !is_planted(Bug::RefusalSettlesAll) {
+            ReceiptEvent::Lost
+        } else {
+            ReceiptEvent::Failed
+        };
+        next(self.state, event)
+    }
+
+    /// Whether another attempt may have the effect once more although it may have happened.
+    pub fn is_repeatable_as(&self, effect: EffectClass) -> bool {
+        self.effect != EffectClass::Unsafe && effect != EffectClass::Unsafe
+    }
+
+    /// Whether it has no outcome yet.
+    pub const fn is_open(&self) -> bool {
+        matches!(self.state, ReceiptState::Intent | ReceiptState::InDoubt)
+    }
+
     /// From when on it is believed of an effect which the ended run left open that it did not happen. `after_end` is when nothing that
     /// was under way at the end can arrive any more; a doubt that was there before the end has waited already.
     pub fn deniable_from(&self, run: &Run, after_end: Timestamp) -> Timestamp {
@@ -66,6 +94,6 @@ impl Receipt {
     /// Whether it is not known what became of an effect that must not be repeated. Of a run that has ended, which sends nothing
     /// any more, that is true of every open intent.
     pub fn is_doubtful(&self) -> bool {
-        self.effect == EffectClass::Unsafe && matches!(self.state, ReceiptState::Intent | ReceiptState::InDoubt)
+        self.effect == EffectClass::Unsafe && self.is_open()
     }
 }

@@ -15,6 +15,8 @@ names!(
     SkipReason, "reason to pass a worker over", {
         /// A fault of its own: it is given no command and no run for a while.
         Errored = "errored",
+        /// It was offline a moment ago: others that can take the run are asked before it.
+        RecentlyOffline = "recently_offline",
         /// An operator keeps new work from it.
         Maintenance = "maintenance",
         /// It finishes what it has, and leaves.

@@ -7,11 +7,11 @@ use utoipa::ToSchema;
 
 use crate::ids::{ApprovalId, ReceiptId, RunId, SessionId};
 use crate::json::Hash;
-use crate::limits::{ASSIGNMENT_ATTEMPTS_MAX, ORPHANED_AFTER, SILENT_AFTER};
+use crate::limits::{ASSIGNMENT_ATTEMPTS_MAX, LATE_AFTER, ORPHANED_AFTER, SESSION_RENEWAL, SILENT_AFTER};
 use crate::plan::RollbackCondition;
 use crate::plan::retry::{StepError, TASK_UNKNOWN};
 use crate::rejection::RUN_ORPHANED;
-use crate::run::approval::{Purpose, Vote, is_person};
+use crate::run::approval::{FallenVote, Purpose, Vote, is_person};
 use crate::run::assignment::{AssignmentFailure, RunAssignment};
 use crate::run::receipt::Receipt;
 use crate::run::refused_worker::RefusedWorker;
@@ -19,7 +19,7 @@ use crate::run::skipped_worker::SkippedWorker;
 use crate::run::{Phase, Run};
 use crate::state::{ApprovalState, Control, Reason, RunState, StepState, names};
 use crate::tenant::caps::ReachedCap;
-use crate::time::Timestamp;
+use crate::time::{Millis, Timestamp};
 use std::fmt;
 use std::str::FromStr;
 
@@ -55,6 +55,9 @@ pub enum Cause {
         /// When the worker was last heard of.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         last_heartbeat_at: Option<Timestamp>,
+        /// How often it should be heard of; only where the last time is longer ago.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        expected_every_ms: Option<Millis>,
     },
     /// A worker has the step, and its heartbeats have stopped: it is dead, frozen or cut off.
     Silent {
@@ -151,6 +154,9 @@ pub enum Cause {
         purpose: Purpose,
         needed: u32,
         approved_by: Vec<String>,
+        /// Votes that were cast and count no more, because their people have lost the right to decide since.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        fallen: Vec<FallenVote>,
         /// Groups of which an approver must be a member; every person with the role may approve, if empty.
         approvers: Vec<String>,
         /// People who started or directed the run, or wrote the workflow where others must decide, and may not vote here.
@@ -306,6 +312,8 @@ pub struct Surroundings<'a> {
     pub self_approval: bool,
     /// Who wrote the version of the workflow; `None` where it was not looked up.
     pub author: Option<&'a str>,
+    /// Votes on the open approval that count no more; the run itself knows those that a later vote has found.
+    pub fallen: &'a [FallenVote],
     /// The policy bundle in force; `None` where it was not looked up.
     pub bundle: Option<Hash>,
     /// What people have decided about a run that has ended.
@@ -338,6 +346,11 @@ impl Heartbeat {
             Self::At(at) => at + ORPHANED_AFTER < now,
             Self::Gone => true,
         }
+    }
+
+    /// Whether the next one is overdue.
+    pub fn is_late(self, now: Timestamp) -> bool {
+        self.at().is_some_and(|at| at + LATE_AFTER < now)
     }
 
     /// Since when it has been silent, where that is long enough to be reported.
@@ -475,6 +488,7 @@ fn standing(run: &Run, now: Timestamp, around: Surroundings<'_>) -> Option<Cause
             since: step.claimed_at,
             times_out_at: *timeout_at,
             last_heartbeat_at: heartbeat.and_then(Heartbeat::at),
+            expected_every_ms: heartbeat.filter(|beat| beat.is_late(now)).map(|_| SESSION_RENEWAL),
         }),
         Phase::Ready { .. } if run.seeks_worker() => Some(assigning(run, workers)),
         Phase::Ready { eligible_at, .. } => match &step.last_error {
@@ -516,11 +530,14 @@ fn standing(run: &Run, now: Timestamp, around: Surroundings<'_>) -> Option<Cause
             let people = approval.excluded.iter().filter(|name| is_person(name));
             let mut excluded: Vec<String> = people.cloned().collect();
             excluded.extend(author.map(str::to_owned).filter(|author| !excluded.contains(author)));
+            let fallen = if around.fallen.is_empty() { approval.fallen.as_slice() } else { around.fallen };
+            let counts = |person: &&str| !around.fallen.iter().any(|fell| fell.person == *person);
             Some(Cause::Approval {
                 approval: approval.id,
                 purpose: approval.purpose,
                 needed: approval.quorum,
-                approved_by: approval.approved_by().into_iter().map(str::to_owned).collect(),
+                approved_by: approval.approved_by().into_iter().filter(counts).map(str::to_owned).collect(),
+                fallen: fallen.to_vec(),
                 approvers: approval.approvers.clone(),
                 // An author who may not decide is named among those who may not.
                 self_approval: allows_self && author.is_none() && !excluded.is_empty(),

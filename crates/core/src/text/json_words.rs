@@ -59,6 +59,12 @@ fn data(said: &str) -> Cow<'_, str> {
         };
         return format!("expected {}, found {}", wanted(expected), given(found)).into();
     }
+    if said.starts_with("invalid length ")
+        && let Some((_, expected)) = said.rsplit_once(", expected ")
+    {
+        let expected = if expected.starts_with("struct ") { "an object" } else { "a list of another length" };
+        return format!("expected {expected}, found a list").into();
+    }
     if let Some(rest) = said.strip_prefix("unknown variant ") {
         return format!("unknown value {rest}").into();
     }
@@ -152,11 +158,15 @@ mod tests {
             (r#"{"name":"a","items":{}}"#, "expected a list, found an object"),
             (r#"{"name":"a","state":"shut"}"#, "unknown value `shut`, expected `open`"),
             (r#"{"cents":1}"#, "missing field `name`"),
+            ("[]", "expected an object, found a list at line 1"),
+            ("7", "expected an object, found the number `7`"),
             (r#"{"name":"a","colour":1}"#, "unknown field `colour`, expected one of `name`"),
         ] {
             let error = json_error(&serde_json::from_str::<Order>(text).unwrap_err());
             assert!(error.starts_with(says), "{text}: {error}");
-            for word in ["invalid type", "invalid value", "EOF", "u32", "struct", "sequence", "variant", "trailing"] {
+            for word in
+                ["invalid type", "invalid value", "EOF", "u32", "struct", "sequence", "variant", "trailing", "length"]
+            {
                 assert!(!error.contains(word), "{text}: {error}");
             }
         }

@@ -24,6 +24,24 @@ fn refusal(text: &str) -> String {
     checked(text, Tenancy::One, None).err().unwrap_or_default()
 }
 
+/// With another way into the Vault.
+fn with_login(written: &str) -> String {
+    VAULT.replace(r#"method = "approle", role_id = "r", secret_id_file = "secret-id""#, written)
+}
+
+#[test]
+fn workers_sign_in_as_their_platform_names_them() {
+    for written in [
+        r#"method = "jwt", mount = "kubernetes", role = "r", jwt_file = "token""#,
+        r#"method = "jwt", mount = "team/azure", role = "r", jwt_file = "t", fields = { vm_name = "v" }"#,
+        r#"method = "aws", role = "r""#,
+        r#"method = "aws", mount = "aws-prod", role = "r", region = "eu-central-1", server_id = "vault.example.org""#,
+        r#"method = "aws", role = "r", credentials_file = "aws", profile = "worker""#,
+    ] {
+        assert_eq!(refusal(&with_login(written)), "", "{written}");
+    }
+}
+
 #[test]
 fn what_is_not_understood_is_refused() {
     for (text, says) in [
@@ -46,6 +64,14 @@ fn what_is_not_understood_is_refused() {
             format!("{VAULT}\n[provider.corp.secret.A]\nengine = \"dynamic\"\nmount = \"m\"\npath = \"a\""),
             "has its mount already",
         ),
+        (
+            with_login(r#"method = "jwt", role = "r", jwt_file = "t", fields = { role = "other" }"#),
+            "stands beside `fields`",
+        ),
+        (with_login(r#"method = "aws", role = "r", region = "Frankfurt am Main""#), "is no region of AWS"),
+        (with_login(r#"method = "aws", role = "r", server_id = "a b""#), "login.server_id"),
+        (with_login(r#"method = "aws", role = "r", profile = "p""#), "name the credentials_file"),
+        (with_login(r#"method = "aws", role = "r", secret_access_key = "k""#), "unknown field `secret_access_key`"),
     ] {
         assert!(refusal(&text).contains(says), "{says}: {}", refusal(&text));
     }

@@ -3,6 +3,7 @@
 //! One token serves all steps of a worker. It is renewed in its second half, replaced by a new login when that is refused,
 //! and revoked when the worker stops. Leases end with the token that they were made with.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,6 +16,7 @@ use tracing::{debug, warn};
 
 use super::answer::{Granted, field, granted};
 use super::api::{Api, VaultCall};
+use super::aws::AwsIdentity;
 use crate::clock::Clock;
 use crate::error::Cause;
 use crate::limits;
@@ -41,8 +43,16 @@ pub enum Login {
         wrapped: bool,
     },
     /// A signed token of the platform (Kubernetes, a cloud, a CI system), read anew for each login. Also serves
-    /// `kubernetes`, which takes the same.
-    Jwt { mount: String, role: String, jwt_file: PathBuf },
+    /// `kubernetes`, `gcp` and `azure`, which take the same.
+    Jwt {
+        mount: String,
+        role: String,
+        jwt_file: PathBuf,
+        /// What the method asks for besides: `azure` takes the names of the machine.
+        fields: BTreeMap<String, String>,
+    },
+    /// A question to AWS who asks, signed with the worker's keys.
+    Aws { mount: String, role: String, identity: AwsIdentity },
 }
 
 // Bodies that borrow what they send: a JSON value would hold a copy that is never wiped.
@@ -57,6 +67,17 @@ struct AppRoleBody<'a> {
 struct JwtBody<'a> {
     role: &'a str,
     jwt: &'a str,
+    #[serde(flatten)]
+    fields: &'a BTreeMap<String, String>,
+}
+
+#[derive(Serialize)]
+struct AwsBody<'a> {
+    role: &'a str,
+    iam_http_request_method: &'static str,
+    iam_request_url: &'a str,
+    iam_request_body: &'a str,
+    iam_request_headers: &'a str,
 }
 
 #[derive(Serialize)]
@@ -66,6 +87,7 @@ struct WrappedBody<'a> {
 
 pub(super) struct Session {
     login: Login,
+    clock: Clock,
     state: Mutex<State>,
 }
 
@@ -98,8 +120,8 @@ impl Token {
 }
 
 impl Session {
-    pub fn new(login: Login) -> Self {
-        Self { login, state: Mutex::default() }
+    pub fn new(login: Login, clock: Clock) -> Self {
+        Self { login, clock, state: Mutex::default() }
     }
 
     /// The worker's token: the one that it has, renewed or replaced where that is due.
@@ -159,12 +181,27 @@ impl Session {
                 let hint = "; the secret id may be used up or expired: put a new one into its file";
                 granted_by(api, &call, hint).await
             }
-            Login::Jwt { mount, role, jwt_file } => {
+            Login::Jwt { mount, role, jwt_file, fields } => {
                 let jwt = from_file(jwt_file, "the signed token").await?;
                 let path = format!("auth/{mount}/login");
-                let body = JwtBody { role, jwt: jwt.reveal() };
+                let body = JwtBody { role, jwt: jwt.reveal(), fields };
                 let call = VaultCall::post(&path, &body).hiding([&jwt]);
                 granted_by(api, &call, "; the signed token may be expired, or made for another audience").await
+            }
+            Login::Aws { mount, role, identity } => {
+                let signed = identity.sign(self.clock.now()).await?;
+                let path = format!("auth/{mount}/login");
+                let body = AwsBody {
+                    role,
+                    iam_http_request_method: "POST",
+                    iam_request_url: &signed.url,
+                    iam_request_body: &signed.body,
+                    iam_request_headers: signed.headers.reveal(),
+                };
+                let call = VaultCall::post(&path, &body).hiding([&signed.headers]);
+                let hint = "; the role may be for another identity, the keys expired, this machine's clock wrong, or \
+                            the Vault expects another server_id or region";
+                granted_by(api, &call, hint).await
             }
         }
     }

@@ -1,10 +1,11 @@
 //! A Vault or OpenBao server, over our own client for the dozen calls that a worker makes.
 //!
 //! [`Vault`] is the provider. [`login`] has the ways in and keeps the worker's token; [`api`] makes the calls and says what
-//! a status means; [`answer`] reads what comes back into secret memory.
+//! a status means; [`answer`] reads what comes back into secret memory; [`aws`] signs with AWS keys.
 
 mod answer;
 mod api;
+mod aws;
 mod login;
 
 use std::collections::BTreeMap;
@@ -17,9 +18,11 @@ use interlock_outbound::Outbound;
 use serde_json::json;
 use tracing::Instrument as _;
 
+use crate::clock::Clock;
 use crate::error::Cause;
 use crate::provider::{Description, Entry, EntryKind, Fetched, Lease, Location, SecretProvider};
 use api::{Api, Sent, VaultCall};
+pub use aws::{AwsIdentity, AwsKeySource};
 pub use login::Login;
 use login::Session;
 
@@ -37,6 +40,8 @@ pub struct VaultOptions {
     pub timeout: Duration,
     /// A client of its own: what it may reach is not what steps may reach.
     pub outbound: Outbound,
+    /// What a signed login is dated by.
+    pub clock: Clock,
 }
 
 /// Where a secret is in a Vault.
@@ -63,9 +68,9 @@ impl fmt::Debug for Vault {
 
 impl Vault {
     pub fn new(options: VaultOptions) -> Self {
-        let VaultOptions { name, url, namespace, login, secrets, timeout, outbound } = options;
+        let VaultOptions { name, url, namespace, login, secrets, timeout, outbound, clock } = options;
         let url = url.trim_end_matches('/').to_owned();
-        Self { name, api: Api { outbound, url, namespace, timeout }, session: Session::new(login), secrets }
+        Self { name, api: Api { outbound, url, namespace, timeout }, session: Session::new(login, clock), secrets }
     }
 
     /// A call with the worker's token. A token that turns out to be dead is replaced once.

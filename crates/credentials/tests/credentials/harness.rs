@@ -90,6 +90,7 @@ fn vault_with_timeout(simulator: &Simulator, login: Login, timeout: Duration) ->
         ]),
         timeout,
         outbound: Outbound::new(OutboundOptions { open, ..OutboundOptions::default() }).unwrap(),
+        clock: clock(),
     })
 }
 

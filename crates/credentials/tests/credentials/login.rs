@@ -1,16 +1,24 @@
 //! Ways into a Vault.
 
-use interlock_credentials::vault::Login;
+use std::path::PathBuf;
+
+use interlock_credentials::vault::{AwsIdentity, AwsKeySource, Login};
 use interlock_credentials::{Cause, SecretProvider as _};
 
 use crate::harness::{Folder, app_role, step, vault, vault_and_worker, worker};
 use crate::simulator::{JWT, ROLE_ID, SECRET_ID, Simulator};
+use crate::sts::{self, ACCESS_KEY_ID, SECRET_ACCESS_KEY, SERVER_ID, SESSION_TOKEN};
 
 const MADE_BY: &str = "auth/approle/role/worker/secret-id";
 
 fn wrapped(folder: &Folder, token: &str) -> Login {
     let secret_id_file = folder.put("wrapped", token);
     Login::AppRole { mount: "approle".to_owned(), role_id: ROLE_ID.to_owned(), secret_id_file, wrapped: true }
+}
+
+fn jwt(mount: &str, jwt_file: PathBuf, fields: &[(&str, &str)]) -> Login {
+    let fields = fields.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+    Login::Jwt { mount: mount.to_owned(), role: "worker".to_owned(), jwt_file, fields }
 }
 
 #[tokio::test]
@@ -67,12 +75,59 @@ async fn a_wrapping_token_that_was_taken_or_forged_raises_the_alarm() {
 async fn a_signed_token_of_the_platform_lets_in() {
     let (simulator, folder) = (Simulator::start().await, Folder::new());
     let jwt_file = folder.put("jwt", JWT);
-    let login = Login::Jwt { mount: "jwt".to_owned(), role: "worker".to_owned(), jwt_file };
+    let login = jwt("jwt", jwt_file, &[]);
     vault(&simulator, login.clone()).prepare().await.unwrap();
     folder.put("jwt", "expired.jwt.value");
     let refused = vault(&simulator, login).prepare().await.err().unwrap();
     assert!(matches!(&refused, Cause::LoginRefused(what) if what.contains("expired")), "{refused}");
     assert!(!refused.to_string().contains("expired.jwt.value"));
+}
+
+#[tokio::test]
+async fn the_methods_of_clouds_and_kubernetes_take_the_platforms_token_too() {
+    let (simulator, folder) = (Simulator::start().await, Folder::new());
+    let jwt_file = folder.put("jwt", JWT);
+    let machine = [("subscription_id", "s-1"), ("resource_group_name", "workers"), ("vm_name", "worker-1")];
+    let nothing: &[(&str, &str)] = &[];
+    for (mount, fields) in [("kubernetes", nothing), ("team/gcp", nothing), ("azure", machine.as_slice())] {
+        vault(&simulator, jwt(mount, jwt_file.clone(), fields)).prepare().await.unwrap();
+    }
+    let without = vault(&simulator, jwt("azure", jwt_file, &[])).prepare().await.err().unwrap();
+    assert!(without.to_string().contains("not of this machine"), "{without}");
+}
+
+#[tokio::test]
+async fn aws_keys_sign_a_question_that_the_vault_sends_on() {
+    let (simulator, folder) = (Simulator::start().await, Folder::new());
+    simulator.world().aws = sts::believes;
+    let keys = |token: &str| {
+        let (id, secret) = (ACCESS_KEY_ID, SECRET_ACCESS_KEY);
+        let profile = format!("aws_access_key_id = {id}\naws_secret_access_key = {secret}\n{token}\n");
+        folder.put("aws", &format!("[default]\naws_access_key_id = other\n\n[worker]\n{profile}"));
+    };
+    let login = |region: Option<&str>, server_id: &str| {
+        let keys = AwsKeySource::File { file: folder.0.join("aws"), profile: "worker".to_owned() };
+        let (region, server_id) = (region.map(str::to_owned), Some(server_id.to_owned()));
+        let identity = AwsIdentity { keys, region, server_id };
+        Login::Aws { mount: "aws".to_owned(), role: "worker".to_owned(), identity }
+    };
+    for token in [String::new(), format!("aws_session_token = {SESSION_TOKEN}")] {
+        keys(&token);
+        for region in [None, Some("eu-central-1")] {
+            vault(&simulator, login(region, SERVER_ID)).prepare().await.unwrap();
+        }
+    }
+    // The keys are read anew for each login, and nothing of them is shown.
+    keys("aws_session_token = an-old-one");
+    let refused = vault(&simulator, login(None, SERVER_ID)).prepare().await.err().unwrap();
+    let said = refused.to_string();
+    assert!(matches!(&refused, Cause::LoginRefused(_)) && said.contains("the session token is expired: ***"), "{said}");
+    assert!(!said.contains(SECRET_ACCESS_KEY) && !said.contains("an-old-one"), "{said}");
+    let elsewhere = vault(&simulator, login(None, "other.example.org")).prepare().await.err().unwrap();
+    assert!(elsewhere.to_string().contains("another host or Vault"), "{elsewhere}");
+    folder.put("aws", "[worker]\naws_access_key_id = A\n");
+    let missing = vault(&simulator, login(None, SERVER_ID)).prepare().await.err().unwrap();
+    assert!(missing.to_string().contains("of the profile `worker` in ") && missing.to_string().contains("is missing"));
 }
 
 #[tokio::test]

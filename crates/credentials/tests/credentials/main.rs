@@ -8,4 +8,5 @@ mod leases;
 mod login;
 mod rusty_vault;
 mod simulator;
+mod sts;
 mod sweep;

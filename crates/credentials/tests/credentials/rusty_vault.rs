@@ -15,7 +15,7 @@ use interlock_outbound::{Call, Method, Outbound, OutboundOptions};
 use serde_json::{Value, json};
 use tokio::time::{sleep, timeout};
 
-use crate::harness::{Folder, TENANT, secret, step, worker};
+use crate::harness::{Folder, TENANT, clock, secret, step, worker};
 
 const VALUE: &str = "s3cr3t-value-0123456789";
 const START_MAX: Duration = Duration::from_mins(1);
@@ -140,6 +140,7 @@ impl RustyVault {
             ]),
             timeout: limits::CALL_TIMEOUT_MAX,
             outbound: outbound(),
+            clock: clock(),
         });
         (worker(vault, &self.folder.journals()), secret_id)
     }

@@ -11,7 +11,7 @@ use interlock_evidence::bundle::{Predicate, Record, Statement};
 use interlock_evidence::envelope;
 use interlock_evidence::page::page;
 use interlock_evidence::verify_bundle::verify_bundle;
-use interlock_store::{BundleRow, PutBundle, Stored};
+use interlock_store::{BundleRow, JournalRow, PutBundle, Stored, TenantStore};
 
 use super::facts::{self, DECISIONS_MAX};
 use super::{broken, proof};
@@ -21,6 +21,11 @@ use crate::parts::Audit;
 /// How long an answer waits until a run's events are in the log, and how often it looks.
 const SEALED_WITHIN: Millis = Millis::from_secs(3);
 const SEALED_LOOK_EVERY: Duration = Duration::from_millis(50);
+
+/// Events whose rows are read at a time.
+const EVENTS_READ: u64 = 1_000;
+/// What an entry takes in a bundle beside its events, at the least: hashes, salts, ids and the origin.
+const ENTRY_BYTES_MIN: usize = 400;
 
 /// A bundle as it was made.
 #[derive(Debug, Clone)]
@@ -44,6 +49,10 @@ impl Audit {
         debug_assert_eq!(predicate.number, number);
         let entries = predicate.entries().count() as u64;
         let bundle = Statement::new(predicate).sign(self.signing_key()?);
+        let max = self.0.0.options.evidence_bytes_max;
+        if bundle.len() > max {
+            return Err(EngineError::EvidenceTooLarge { run, max });
+        }
         // A receipt may have been settled a moment ago, and the log does not know it yet: what would not verify is not made.
         let report = verify_bundle(bundle.as_str(), self.key()?);
         if let Some(finding) = report.integrity.into_iter().next() {
@@ -89,7 +98,7 @@ impl Audit {
             return Err(EngineError::EvidenceNotDue { run });
         }
         let (receipts, approvals) = (store.receipts(run).await?, store.approvals_of(run).await?);
-        let rows = store.journal_rows(&[(run, 1, summary.version)]).await?.pop().unwrap_or_default();
+        let rows = self.rows(&store, run, summary.version).await?;
         let late: Vec<_> =
             receipts.iter().filter(|row| row.receipt.late).filter_map(|row| row.receipt.outcome_at).collect();
         let found = proof::logs(&store, run, &rows, &late).await?;
@@ -110,6 +119,27 @@ impl Audit {
         };
         let number = previous.map_or(0, |previous| previous.number + 1);
         Ok(Some(Predicate { number, previous: previous.map(|previous| HashHex(previous.sha256)), record, logs }))
+    }
+
+    /// The rows of a run's journal, without inputs and outputs: a bundle has only their hashes, which the entries bring. A run
+    /// whose rows alone are too long for a bundle is refused before all of them are in memory.
+    async fn rows(&self, store: &TenantStore, run: RunId, version: u64) -> Result<Vec<JournalRow>, EngineError> {
+        let max = self.0.0.options.evidence_bytes_max;
+        let (mut rows, mut bytes, mut next) = (Vec::new(), 0, 1);
+        while next <= version {
+            let last = version.min(next + EVENTS_READ - 1);
+            for mut row in store.journal_rows(&[(run, next, last)]).await?.into_iter().flatten() {
+                (row.input, row.output) = (None, None);
+                bytes += ENTRY_BYTES_MIN + row.events.len() + row.error.as_ref().map_or(0, Json::len);
+                rows.push(row);
+            }
+            // Base64 makes four bytes of three.
+            if bytes / 3 * 4 > max {
+                return Err(EngineError::EvidenceTooLarge { run, max });
+            }
+            next = last + 1;
+        }
+        Ok(rows)
     }
 
     /// A run's evidence: the newest, or the one with this number. Made now, if it was not made yet.

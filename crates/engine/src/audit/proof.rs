@@ -19,6 +19,9 @@ const BLOCKS_PER_INSTANT_MAX: usize = 64;
 /// Blocks read at a time for the leaves of a tile.
 const BLOCKS_READ: usize = 64;
 
+/// Entries opened at a time.
+const ENTRIES_OPENED: usize = 500;
+
 /// What was found in one log.
 #[derive(Default)]
 struct FoundEntries {
@@ -96,13 +99,19 @@ async fn proven(store: &TenantStore, number: u64, found: FoundEntries) -> Result
     for at in wanted {
         tiles.put(at, tile(store, number, at, size).await?);
     }
-    let logged = opened(store, number, found.entries.into_values().collect()).await?;
-    let mut entries = Vec::with_capacity(logged.len());
-    for logged in logged {
-        let proof = inclusion(&tiles, logged.entry.index, size).map_err(|error| broken(error.to_string()))?;
-        entries.push(ProvenEntry { logged, proof: proof.into_iter().map(HashHex).collect() });
+    let mut entries = Vec::with_capacity(indices.len());
+    let mut placed = found.entries.into_values();
+    loop {
+        // Piece by piece: the rows that open them have whole inputs and outputs.
+        let piece: Vec<PlacedEntry> = placed.by_ref().take(ENTRIES_OPENED).collect();
+        if piece.is_empty() {
+            return Ok(LogPart { checkpoint, entries });
+        }
+        for logged in opened(store, number, piece).await? {
+            let proof = inclusion(&tiles, logged.entry.index, size).map_err(|error| broken(error.to_string()))?;
+            entries.push(ProvenEntry { logged, proof: proof.into_iter().map(HashHex).collect() });
+        }
     }
-    Ok(LogPart { checkpoint, entries })
 }
 
 /// The hashes of a tile, as far as the tree of `size` has them.

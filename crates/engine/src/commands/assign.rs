@@ -12,7 +12,7 @@ use interlock_core::run::why::Heartbeat;
 use interlock_core::state::WorkerState;
 use interlock_core::time::Millis;
 use interlock_core::work::offer::{OfferAnswer, OfferVerdict, RunOffer, RunRef};
-use interlock_store::LiveAssignment;
+use interlock_store::{LiveAssignment, SessionRow};
 
 use crate::Engine;
 use crate::commands::RunStatus;
@@ -136,15 +136,31 @@ impl Engine {
     /// How many connected sessions could be asked to take the run, where a time in which none of them came is over.
     pub(crate) async fn assignable(&self, run: &Run) -> Result<u32, EngineError> {
         let search = run.notes.assignment.as_ref().and_then(|assignment| assignment.search_until);
-        let now = self.now();
-        if search.is_none_or(|until| until > now) {
+        if search.is_none_or(|until| until > self.now()) {
             return Ok(0);
         }
+        let rows = self.0.store.sessions().await?;
+        Ok(self.takers(run, &rows).await?.len() as u32)
+    }
+
+    /// Whether a connected worker that was not offline a moment ago could take the run: one that was is passed over then.
+    pub(crate) async fn others_come_first(&self, run: &Run) -> Result<bool, EngineError> {
+        let (now, options) = (self.now(), &self.0.options);
+        let rows = self.0.store.sessions().await?;
+        let was_there = |row: &SessionRow| {
+            let came_back = row.came_back_at(&rows, options.session_lease);
+            came_back.is_none_or(|at| at + options.fault_pause <= now)
+        };
+        Ok(self.takers(run, &rows).await?.into_iter().any(was_there))
+    }
+
+    /// Of these sessions, those that are connected and could be asked to take the run.
+    async fn takers<'a>(&self, run: &Run, rows: &'a [SessionRow]) -> Result<Vec<&'a SessionRow>, EngineError> {
+        let now = self.now();
         let elsewhere = self.tenants().orchestrates_workers(run.tenant).await?;
         let spec = run.spec(run.position);
         let bundle = self.known_rules(run.tenant).map(|rules| rules.active.hash());
-        let mut count = 0;
-        for row in self.0.store.sessions().await? {
+        let takes = |row: &&SessionRow| {
             let is_there = matches!(row.state, WorkerState::Online | WorkerState::Errored)
                 && row.lease_expires_at > now
                 && Heartbeat::At(row.heartbeat_at).silent_since(now).is_none()
@@ -152,7 +168,7 @@ impl Engine {
             // One that talks to another server has told that one how far away it is: it may be near enough.
             let known = self.0.sessions.get(row.id);
             let distance = known.as_ref().map_or(Some(Millis(0)), |known| known.round_trip());
-            let info = SessionInfo::of(row, now, self.0.options.fault_pause);
+            let info = SessionInfo::of((*row).clone(), now, self.0.options.fault_pause);
             if let Some(distance) = distance {
                 info.set_round_trip(distance);
             }
@@ -160,9 +176,9 @@ impl Engine {
             let is_remembered = bundle.is_some_and(|bundle| self.0.dispatch.remembers_refusal(run, info.id, bundle));
             let is_refused = is_remembered || self.known_refusal(run, info.id).is_some();
             let can_take = info.serves(run.tenant, &spec.queue) && info.can_take(run);
-            count += u32::from(is_there && can_take && !is_refused);
-        }
-        Ok(count)
+            is_there && can_take && !is_refused
+        };
+        Ok(rows.iter().filter(takes).collect())
     }
 }
 

@@ -134,7 +134,7 @@ impl Workers {
         }
     }
 
-    /// The worker gives a step back, uncharged.
+    /// The worker gives a step back without a word about it: no failure is charged.
     pub async fn release(&self, at: AttemptRef) -> Result<(), EngineError> {
         let AttemptRef { tenant, run, position, attempt } = at;
         self.0
@@ -142,7 +142,7 @@ impl Workers {
                 tenant,
                 run,
                 Context::SYSTEM,
-                |_| Ok(ControlFlow::Continue(Command::Release { position, attempt })),
+                |_| Ok(ControlFlow::Continue(Command::Release { position, attempt, cost: None })),
                 |_, _| (),
             )
             .await
@@ -232,7 +232,7 @@ fn command(facts: &Facts<'_>, at: AttemptRef, outcome: ReportedOutcome, rest: Re
         },
         ReportedOutcome::Retry { error, backoff } => Outcome::Retry { error, backoff },
         ReportedOutcome::Dead { error } => Outcome::Dead { error },
-        ReportedOutcome::Released => return Command::Release { position, attempt },
+        ReportedOutcome::Released => return Command::Release { position, attempt, cost },
         ReportedOutcome::UnknownTask => return Command::UnknownTask { position, attempt },
     };
     Command::Complete(Completion { position, attempt, outcome, claim_next, cost })

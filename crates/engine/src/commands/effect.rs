@@ -5,13 +5,13 @@ use std::sync::{Mutex, PoisonError};
 
 use interlock_core::decide::Command;
 use interlock_core::failpoint::{Failpoint, reached};
-use interlock_core::governance::action::Action;
+use interlock_core::governance::action::{Action, tightened};
 use interlock_core::governance::judge::{Decision, Judged};
 use interlock_core::ids::{ReceiptId, RunId, SessionId};
 use interlock_core::json::{Hash, Json};
 use interlock_core::keys::{EffectScope, effect_key};
 use interlock_core::limits;
-use interlock_core::machine::receipt::{ReceiptEvent, next};
+use interlock_core::machine::receipt::ReceiptEvent;
 use interlock_core::planted::{Bug, is_planted};
 use interlock_core::rejection::Rejection;
 use interlock_core::run::Run;
@@ -79,7 +79,11 @@ impl Workers {
             let asked = self.asked(session, &intent).await?;
             let (receipt, again) = match self.recorded_effect(&intent, &asked).await? {
                 Recorded::Answer(answer) => return Ok(answer),
-                Recorded::Reopened(receipt) => (Receipt { id: receipt.id, ..self.receipt(&intent, &asked) }, true),
+                Recorded::Reopened(earlier) => {
+                    // Whoever asks again does not know what became of the earlier try; of a read, nothing can have.
+                    let unsettled = earlier.is_open() && intent.effect != EffectClass::Read;
+                    (Receipt { id: earlier.id, unsettled, ..self.receipt(&intent, &asked) }, true)
+                }
                 Recorded::Nothing => (self.receipt(&intent, &asked), false),
             };
             let hold = match self.hold(&asked, intent.at.tenant, receipt.id).await? {
@@ -152,6 +156,10 @@ impl Workers {
         // A resumed run shares its predecessor's keys, but its attempts are its own.
         let same_attempt = row.run == intent.at.run && row.receipt.attempt == intent.at.attempt;
         let (of_run, receipt) = (row.run, row.receipt);
+        let effect = match &asked.run {
+            Some(run) => tightened(run.spec(intent.at.position), intent.effect),
+            None => EffectClass::Unsafe,
+        };
         Ok(match receipt.state {
             ReceiptState::Succeeded => {
                 Recorded::Answer(EffectAnswer::Performed { receipt: receipt.id, response: receipt.response })
@@ -170,7 +178,9 @@ impl Workers {
                 return Err(Rejection::InvalidInput { what: what.into() }.into());
             }
             // A repeat is harmless. What this attempt asks for is judged anew: the rules, or the request, may be others.
-            ReceiptState::Intent if receipt.effect != EffectClass::Unsafe || is_planted(Bug::BlindRetry) => {
+            ReceiptState::Intent | ReceiptState::InDoubt
+                if receipt.is_repeatable_as(effect) || is_planted(Bug::BlindRetry) =>
+            {
                 Recorded::Reopened(receipt)
             }
             ReceiptState::Intent | ReceiptState::InDoubt => {
@@ -203,6 +213,7 @@ impl Workers {
             intent_at: self.0.now(),
             outcome_at: None,
             late: false,
+            unsettled: false,
             bundle: None,
         }
     }
@@ -320,8 +331,9 @@ impl Workers {
             return Err(Rejection::InvalidInput { what }.into());
         };
         let mut receipt = row.receipt;
-        let event = if outcome.happened { ReceiptEvent::Succeeded } else { ReceiptEvent::Failed };
-        let Some(state) = next(receipt.state, event) else { return repeated(at.run, &receipt, outcome.happened) };
+        let Some(state) = receipt.reported(outcome.happened) else {
+            return repeated(at.run, &receipt, outcome.happened);
+        };
         receipt.response.clone_from(&outcome.response);
         let (position, attempt) = (at.position, at.attempt);
         if seen.has_ended {
@@ -329,11 +341,17 @@ impl Workers {
                 let (run, given, current) = (at.run, attempt, receipt.attempt);
                 return Err(Rejection::StaleAttempt { run, position, given, current }.into());
             }
+            let event = match state {
+                ReceiptState::Succeeded => ReceiptEvent::Succeeded,
+                ReceiptState::Failed => ReceiptEvent::Failed,
+                // An earlier try may have had it, so the effect stays as open as it was.
+                ReceiptState::Intent | ReceiptState::InDoubt => return Ok(true),
+            };
             self.0.settle(at.tenant, at.run, receipt, (event, None)).await?;
             return Ok(true);
         }
         receipt.state = state;
-        receipt.outcome_at = Some(self.0.now());
+        receipt.outcome_at = (!receipt.is_open()).then(|| self.0.now());
         self.0
             .execute(
                 at.tenant,

@@ -4,15 +4,43 @@
 use interlock_core::ids::SessionId;
 use interlock_core::limits;
 use interlock_core::rejection::Rejection;
+use interlock_core::run::Run;
+use interlock_core::run::change::ChangeSet;
 use interlock_core::work::output::{OutputBatch, OutputChunk, OutputTaken};
 use interlock_store::{AppendOutput, OutputAppended};
 
+use crate::Engine;
 use crate::error::EngineError;
 use crate::parts::Workers;
 use crate::run_log::{OutputSize, log_output};
 
 /// Output of all steps that may be on its way to the store, in KiB. Who brings more waits, and its worker with it.
 pub(crate) const OUTPUT_IN_FLIGHT_KIB: usize = 16 << 10;
+
+/// Attempts of one run whose output is counted when it ends.
+const COUNTED_ATTEMPTS_MAX: usize = 10_000;
+
+impl Engine {
+    /// Adds what the commands of a run that ends have written to its numbers. Nothing comes after that: only the attempt that runs
+    /// can write.
+    pub(crate) async fn count_printed(&self, run: &Run, change: &mut ChangeSet) -> Result<(), EngineError> {
+        let is_command = |position: u32| run.spec(position).is_command();
+        let steps = run.steps.len() as u32;
+        if !(0..steps).any(is_command) {
+            return Ok(());
+        }
+        let heads = self.0.store.for_tenant(run.tenant).output_heads(run.id, COUNTED_ATTEMPTS_MAX).await?;
+        let printed = heads.iter().filter(|head| head.position < steps && is_command(head.position));
+        let printed: u64 = printed.map(|head| head.bytes).sum();
+        let stored = change.end.as_mut().and_then(|end| end.notes.as_mut());
+        for notes in stored.into_iter().chain(change.delta.notes.as_mut()) {
+            if let Some(metrics) = &mut notes.metrics {
+                metrics.printed_bytes = printed;
+            }
+        }
+        Ok(())
+    }
+}
 
 impl Workers {
     /// Takes what an attempt has written. The next batch of the attempt comes when this one is answered.

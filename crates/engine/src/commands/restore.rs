@@ -6,7 +6,7 @@ use interlock_core::ids::{ReceiptId, RunId, TenantId};
 use interlock_core::rejection::Rejection;
 use interlock_core::run::Run;
 use interlock_core::run::change::Context;
-use interlock_core::state::{EffectClass, ReceiptState, StepKind, StepState};
+use interlock_core::state::{EffectClass, StepKind, StepState};
 use interlock_store::{Changed, FinishRestore, Page, ReadError, RunFilter};
 use std::ops::ControlFlow;
 
@@ -103,7 +103,7 @@ impl Runs {
         }
         let receipts = self.0.0.store.receipts(run.tenant, run.id).await?;
         let open = receipts.iter().map(|row| &row.receipt);
-        let open = open.filter(|receipt| matches!(receipt.state, ReceiptState::Intent | ReceiptState::InDoubt));
+        let open = open.filter(|receipt| receipt.is_open());
         let spec = run.spec(run.position);
         Ok(ParkedRun {
             tenant: run.tenant,

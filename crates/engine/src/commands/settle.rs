@@ -8,7 +8,6 @@ use interlock_core::machine::step::Resolution;
 use interlock_core::rejection::Rejection;
 use interlock_core::run::Run;
 use interlock_core::run::receipt::Receipt;
-use interlock_core::state::ReceiptState;
 use interlock_store::{AttachedWrites, AuditNote, Changed, SettleReceipt};
 
 use super::RunStatus;
@@ -56,9 +55,10 @@ impl Engine {
         request: &ResolveRequest,
     ) -> Result<RunStatus, EngineError> {
         let receipts = self.0.store.receipts(run.tenant, run.id).await?;
-        let open = receipts.into_iter().map(|row| row.receipt).filter(|receipt| {
-            receipt.position == position && matches!(receipt.state, ReceiptState::Intent | ReceiptState::InDoubt)
-        });
+        let open = receipts
+            .into_iter()
+            .map(|row| row.receipt)
+            .filter(|receipt| receipt.position == position && receipt.is_open());
         let event = match request.resolution {
             Resolution::Happened => ReceiptEvent::Succeeded,
             Resolution::DidNotHappen | Resolution::Failed => ReceiptEvent::Failed,

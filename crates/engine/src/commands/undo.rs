@@ -77,7 +77,7 @@ impl Runs {
     async fn check_open_effects(&self, old: &Run) -> Result<(), EngineError> {
         let rows = self.0.0.store.receipts(old.tenant, old.id).await?;
         let receipts: Vec<Receipt> = rows.into_iter().map(|row| row.receipt).collect();
-        refuse_doubts(old, &receipts, |receipt| matches!(receipt.state, ReceiptState::Intent | ReceiptState::InDoubt))?;
+        refuse_doubts(old, &receipts, Receipt::is_open)?;
         let forward = old.forward_len() as u32;
         // What undid a step has reported after its run was given up.
         let was_done = |receipt: &&Receipt| {

@@ -6,10 +6,12 @@ use interlock_core::decide::Command;
 use interlock_core::ids::{ApprovalId, RunId, TenantId};
 use interlock_core::json::Json;
 use interlock_core::rejection::Rejection;
-use interlock_core::run::approval::{Approval, Voter};
+use interlock_core::run::approval::{Approval, FallenVote, Vote, Voter};
 use interlock_core::run::change::Context;
 use interlock_core::run::{Phase, Run};
-use interlock_core::state::Initiator;
+use interlock_core::state::{ApprovalState, Initiator};
+use interlock_core::tenant::identity::Permission;
+use interlock_store::UserRow;
 
 use crate::commands::RunStatus;
 use crate::error::EngineError;
@@ -32,16 +34,56 @@ pub struct ApprovalExclusions {
     pub author: Option<String>,
     /// The tenant lets the people whom the approval excludes decide, because they started or directed the run.
     pub self_approval: bool,
+    /// Votes that were cast and count no more.
+    pub fallen: Vec<FallenVote>,
 }
 
 impl Runs {
-    /// What the tenant and the author of the workflow version mean for an open approval of the run.
+    /// What the tenant, the author of the workflow version and the accounts of its voters mean for an open approval of the run.
     pub async fn approval_exclusions(&self, run: &Run, open: &Approval) -> Result<ApprovalExclusions, EngineError> {
         let author =
             if open.excludes_author || open.quorum > 1 { self.version_author(run.tenant, run).await? } else { None };
         let tenant = self.0.0.store.tenant(run.tenant).await?;
         let tenant_allows = tenant.is_some_and(|tenant| tenant.settings.self_approval);
-        Ok(ApprovalExclusions { author, self_approval: open.allows_self(&run.plan, tenant_allows) })
+        let has_voted_anew = |fell: &&FallenVote| open.votes.iter().any(|vote| vote.person == fell.person);
+        let mut fallen: Vec<FallenVote> = open.fallen.iter().filter(|fell| !has_voted_anew(fell)).cloned().collect();
+        fallen.extend(self.fallen_votes(run.tenant, open).await?);
+        Ok(ApprovalExclusions { author, self_approval: open.allows_self(&run.plan, tenant_allows), fallen })
+    }
+
+    /// The votes on an open approval whose people could not cast them any more: [`Approval::vote`] does not count them.
+    pub async fn fallen_votes(&self, tenant: TenantId, open: &Approval) -> Result<Vec<FallenVote>, EngineError> {
+        let mut fallen = Vec::new();
+        if open.state != ApprovalState::Requested {
+            return Ok(fallen);
+        }
+        for vote in open.votes.iter().filter(|vote| vote.approve) {
+            if let Some(why) = Box::pin(self.lost_right(tenant, open, vote)).await? {
+                fallen.push(FallenVote { person: vote.person.clone(), why });
+            }
+        }
+        Ok(fallen)
+    }
+
+    /// What has taken the right away in which a vote was cast; `None` where it still holds.
+    async fn lost_right(&self, tenant: TenantId, open: &Approval, vote: &Vote) -> Result<Option<String>, EngineError> {
+        let store = self.0.for_tenant(tenant);
+        let person = vote.person.as_str();
+        let holder = vote.on_behalf_of.as_deref().unwrap_or(person);
+        // A delegation that is over since was used in its time: the vote stays that of the person who lent the right.
+        if holder != person
+            && let Err(why) = usable(person, store.user_named(person).await?)
+        {
+            return Ok(Some(why));
+        }
+        let account = match usable(holder, store.user_named(holder).await?) {
+            Ok(account) => account,
+            Err(why) => return Ok(Some(why)),
+        };
+        if !account.roles.grant(Permission::Vote) {
+            return Ok(Some(format!("{holder} has no role any more that may approve")));
+        }
+        Ok(left_group(open, vote, &account))
     }
 
     /// Who wrote the version of the workflow that the run has pinned: two keys need others.
@@ -93,4 +135,26 @@ impl Runs {
             )
             .await
     }
+}
+
+/// The account, if its person can still sign in.
+fn usable(name: &str, account: Option<UserRow>) -> Result<UserRow, String> {
+    match account {
+        Some(account) if account.disabled_at.is_none() => Ok(account),
+        Some(_) => Err(format!("the account {name} is disabled")),
+        None => Err(format!("there is no account {name} any more")),
+    }
+}
+
+/// The group that gave the vote its weight, and of which the account is no longer.
+fn left_group(open: &Approval, vote: &Vote, account: &UserRow) -> Option<String> {
+    let is_in = |group: &&String| account.groups.contains(group);
+    let name = &account.name;
+    // Where people of several lists are needed, the vote says for which groups it counts.
+    if let Some(left) = vote.groups.iter().find(|group| !is_in(group)) {
+        return Some(format!("{name} is not in the group {left} any more"));
+    }
+    let asked = open.asked_groups();
+    let lost = !asked.is_empty() && !asked.iter().any(|group| is_in(&group));
+    lost.then(|| format!("{name} is in none of the groups {} any more", asked.join(", ")))
 }

@@ -37,6 +37,7 @@
 //!   of a workflow at its limit are **parked** apart, out of the way of the tenant's others.
 //! - A run whose commands share a directory is **offered** to the session that would have claimed its step, or to one whose
 //!   poll waits and that has more room (run_offers.rs). The answer is a call of its own; once a session has taken the run, its steps are for that one alone.
+//!   One whose worker was offline a moment ago is passed over while another connected worker could take the run.
 //! - A **pending delivery** is a step that is claimed and has not gone out. A poll delivers at most as many as it asks for.
 //!
 //! All of it is memory, behind one lock, and none of it is the truth: a claim is decided by the store's guard, and what is
@@ -424,15 +425,15 @@ impl Dispatch {
     }
 
     /// A session that would rather be asked to take the run than the one that came for it: its poll waits too, and it has more
-    /// room.
-    fn freer_for(&self, run: &Run, info: &SessionInfo) -> Option<Arc<SessionInfo>> {
+    /// room, or was there while the one that came was offline.
+    fn freer_for(&self, run: &Run, info: &SessionInfo, now: Timestamp) -> Option<Arc<SessionInfo>> {
         let queue = &run.spec(run.position).queue;
         let remembered = self.state().refusals.under_any_rules(run);
         let is_noted = |other: &SessionInfo| run.refused_workers().iter().any(|refused| refused.session == other.id);
         let is_refused = |other: &SessionInfo| remembered.contains(&other.id) || is_noted(other);
         let can_take =
             |other: &SessionInfo| other.serves(run.tenant, queue) && other.can_take(run) && !is_refused(other);
-        self.state().offers.freer(info, can_take)
+        self.state().offers.freer(info, now, can_take)
     }
 
     /// Whether this server remembers that the rules of this bundle keep the session from the step that the run stands at.

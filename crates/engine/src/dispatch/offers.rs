@@ -109,12 +109,18 @@ impl Offers {
     }
 
     /// Of the sessions whose poll waits and that can take a run, the one that has the most room for its size; of several such the
-    /// nearest, and then one without a fault. None where the asking session stands as well.
-    pub fn freer(&self, asking: &SessionInfo, can_take: impl Fn(&SessionInfo) -> bool) -> Option<Arc<SessionInfo>> {
+    /// nearest, and then one without a fault. One that was offline a moment ago comes after all others. None where the asking
+    /// session stands as well.
+    pub fn freer(
+        &self,
+        asking: &SessionInfo,
+        now: Timestamp,
+        can_take: impl Fn(&SessionInfo) -> bool,
+    ) -> Option<Arc<SessionInfo>> {
         // The place that the run itself would take is gone from its offer.
-        let own = asking.rank(self.offers.get(&asking.id).map_or(1, |offer| offer.room + 1));
+        let own = asking.rank(self.offers.get(&asking.id).map_or(1, |offer| offer.room + 1), now);
         let waiting = self.offers.iter().filter(|(_, offer)| offer.until.is_none() && offer.room > 0);
-        let ranked = waiting.map(|(session, offer)| (offer.info.rank(offer.room), *session, &offer.info));
+        let ranked = waiting.map(|(session, offer)| (offer.info.rank(offer.room, now), *session, &offer.info));
         let better = ranked.filter(|(rank, session, info)| {
             *session != asking.id && *rank > own && info.takes_work() && can_take(info)
         });
@@ -183,24 +189,44 @@ mod tests {
         offers.make(session(1), 1, &of_four(), 2, 0);
         offers.make(session(2), 1, &of_four(), 3, 0);
         let best = Arc::clone(&offers.offers[&session(2)].info);
-        assert!(offers.freer(&asking, |_| true).is_some_and(|found| Arc::ptr_eq(&found, &best)));
-        let next = offers.freer(&asking, |info| !std::ptr::eq(info, &raw const *best));
+        assert!(offers.freer(&asking, NOW, |_| true).is_some_and(|found| Arc::ptr_eq(&found, &best)));
+        let next = offers.freer(&asking, NOW, |info| !std::ptr::eq(info, &raw const *best));
         assert!(next.is_some_and(|found| !Arc::ptr_eq(&found, &best)));
-        assert!(offers.freer(&asking, |_| false).is_none());
+        assert!(offers.freer(&asking, NOW, |_| false).is_none());
         // One that was just answered may not come back for the question in time.
         offers.answered(session(2), 1, NOW);
         offers.answered(session(1), 1, NOW);
-        assert!(offers.freer(&asking, |_| true).is_none());
+        assert!(offers.freer(&asking, NOW, |_| true).is_none());
         // The one that asks is not passed over for another that is as free.
         let mut alike = Offers::default();
         alike.make(asking.id, 1, &asking, 2, 1);
         alike.make(session(1), 1, &of_four(), 3, 0);
-        assert!(alike.freer(&asking, |_| true).is_none());
+        assert!(alike.freer(&asking, NOW, |_| true).is_none());
         // Of those that are as free, the nearest.
         let near = of_four();
         near.set_round_trip(Millis(3));
         alike.make(session(2), 1, &near, 3, 0);
-        assert!(alike.freer(&asking, |_| true).is_some_and(|found| Arc::ptr_eq(&found, &near)));
+        assert!(alike.freer(&asking, NOW, |_| true).is_some_and(|found| Arc::ptr_eq(&found, &near)));
+    }
+
+    #[test]
+    fn who_was_offline_a_moment_ago_is_asked_after_all_others() {
+        let of_four = || SessionInfo::new(None, vec!["q".into()], 4, false);
+        let (back, stays) = (of_four(), of_four());
+        back.ask_last_until(NOW + Millis(1));
+        // It has come for the run, and has much more room.
+        let mut offers = Offers::default();
+        offers.make(back.id, 1, &back, 3, 1);
+        offers.make(session(1), 1, &stays, 1, 0);
+        assert!(offers.freer(&back, NOW, |_| true).is_some_and(|found| Arc::ptr_eq(&found, &stays)));
+        assert!(offers.freer(&back, NOW, |_| false).is_none(), "it is asked where no other can take the run");
+        // Nor is one that was there passed over for it.
+        let mut offers = Offers::default();
+        offers.make(stays.id, 1, &stays, 0, 1);
+        offers.make(session(1), 1, &back, 4, 0);
+        assert!(offers.freer(&stays, NOW, |_| true).is_none());
+        let later = NOW + Millis(1);
+        assert!(offers.freer(&stays, later, |_| true).is_some_and(|found| Arc::ptr_eq(&found, &back)));
     }
 
     #[test]

@@ -206,6 +206,9 @@ impl Workers {
         // Sessions that are noted as refused, where no more can be noted; and of those that were looked up, which are over.
         let mut crowd: Option<Vec<SessionId>> = None;
         let mut over: Option<BTreeSet<SessionId>> = None;
+        // The worker that would be asked was offline a moment ago: it is where no other worker could take the run.
+        let mut latecomer: Option<Box<Run>> = None;
+        let mut is_alone = false;
         let claimed = loop {
             let claimed = self
                 .0
@@ -237,8 +240,12 @@ impl Workers {
                             return Err(Rejection::NotClaimable { run: run.id, control: run.control }.into());
                         }
                         if run.seeks_worker() {
-                            let better = dispatch.freer_for(run, info);
+                            let better = dispatch.freer_for(run, info, self.0.now());
                             let to = better.as_deref().unwrap_or(info);
+                            if to.is_asked_last(self.0.now()) && !is_alone {
+                                latecomer = Some(Box::new(run.clone()));
+                                return Ok(ControlFlow::Break(None));
+                            }
                             let action = Action::of_step(run.spec(run.position), run.position, run.input(run.position));
                             let is_known = |action: &Action| {
                                 judged_for == to.id && judge.as_ref().is_some_and(|judge| judge.is_for(action, run))
@@ -314,6 +321,14 @@ impl Workers {
                     },
                 )
                 .await;
+            if let Some(run) = latecomer.take() {
+                if self.others_are_first(&run).await {
+                    // The scan offers the run again.
+                    return None;
+                }
+                is_alone = true;
+                continue;
+            }
             if let Some(noted) = crowd.take() {
                 over = Some(Box::pin(self.over_of(noted)).await);
                 continue;
@@ -406,6 +421,15 @@ impl Workers {
         Mismatch::denied(run, living.chain([session]).collect(), bundle)
     }
 
+    /// Whether a worker that was not offline a moment ago could take the run. Where the store does not say, the run waits.
+    async fn others_are_first(&self, run: &Run) -> bool {
+        let others = Box::pin(self.0.others_come_first(run)).await;
+        others.unwrap_or_else(|error| {
+            tracing::debug!(run = %run.id, %error, "who else could take the run could not be read");
+            true
+        })
+    }
+
     /// Of these sessions, those that are over. Where the store does not say, none is.
     async fn over_of(&self, sessions: Vec<SessionId>) -> BTreeSet<SessionId> {
         let now = self.0.now();
@@ -466,6 +490,7 @@ impl Workers {
             intent_at: now,
             outcome_at: None,
             late: false,
+            unsettled: false,
             bundle: None,
         };
         Ok(Command::ClaimWithIntent { session, receipt: Box::new(receipt), grant })

@@ -41,6 +41,8 @@ pub struct SessionInfo {
     in_maintenance: AtomicBool,
     /// Its row has a fault or lost assignments, which are forgotten once it shows that it is well.
     blemished: AtomicBool,
+    /// It was offline before it began the session: until this instant others are asked to take a run before it.
+    asked_last_until: AtomicI64,
     /// When this server last heard of it.
     heard_at: AtomicI64,
     /// How long its last measured call took, in milliseconds; the greatest number where that is not known.
@@ -73,6 +75,7 @@ impl SessionInfo {
             errored: hindrance.errored.into(),
             in_maintenance: hindrance.in_maintenance.into(),
             blemished: hindrance.blemished.into(),
+            asked_last_until: AtomicI64::new(0),
             heard_at: now.0.into(),
             round_trip: round_trip.into(),
         })
@@ -106,12 +109,22 @@ impl SessionInfo {
         if self.tenant.is_some() { 0 } else { shares::kept(self.slots as usize) }
     }
 
-    /// How well it stands to be asked to take a run, with so many places free: the share that is free, then how near it is, then
-    /// whether it has no fault behind it.
-    pub(crate) fn rank(&self, room: usize) -> (usize, Reverse<u64>, bool) {
+    /// How well it stands to be asked to take a run, with so many places free: whether it was there all the while, then the share
+    /// that is free, then how near it is, then whether it has no fault behind it.
+    pub(crate) fn rank(&self, room: usize, now: Timestamp) -> (bool, usize, Reverse<u64>, bool) {
         let free = room.saturating_mul(1_000) / self.slots.max(1) as usize;
         let distance = self.round_trip.load(Ordering::Relaxed) / ALIKE_WITHIN.0;
-        (free, Reverse(distance), !self.is_blemished())
+        (!self.is_asked_last(now), free, Reverse(distance), !self.is_blemished())
+    }
+
+    /// Whether it was offline a moment ago: others are asked to take a run before it.
+    pub(crate) fn is_asked_last(&self, now: Timestamp) -> bool {
+        self.asked_last_until.load(Ordering::Relaxed) > now.0
+    }
+
+    /// Others are asked to take a run before it, until then.
+    pub(crate) fn ask_last_until(&self, until: Timestamp) {
+        self.asked_last_until.store(until.0, Ordering::Relaxed);
     }
 
     /// Answers whether it was not known before.
@@ -225,6 +238,7 @@ impl SessionInfo {
             errored: false.into(),
             in_maintenance: false.into(),
             blemished: false.into(),
+            asked_last_until: AtomicI64::new(0),
             heard_at,
             round_trip: UNMEASURED.into(),
         })
@@ -245,6 +259,7 @@ impl SessionInfo {
             errored: false.into(),
             in_maintenance: false.into(),
             blemished: false.into(),
+            asked_last_until: AtomicI64::new(0),
             heard_at: AtomicI64::new(0),
             round_trip: UNMEASURED.into(),
         })

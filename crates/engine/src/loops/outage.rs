@@ -42,11 +42,15 @@ impl Outages {
         if known { News::Nothing } else { News::Began }
     }
 
-    fn worked(&self, work: &'static str) -> News {
+    /// A round went well. One that had nothing to write does so while the store takes no commits, and ends no outage.
+    fn worked(&self, work: &'static str, takes_commits: impl FnOnce() -> bool) -> News {
         if !self.any.load(Ordering::Relaxed) {
             return News::Nothing;
         }
         let mut failing = self.failing.lock().unwrap_or_else(PoisonError::into_inner);
+        if failing.get(work).is_some_and(|failing| failing.outage) && !takes_commits() {
+            return News::Nothing;
+        }
         let Some(Failing { since, outage }) = failing.remove(work) else { return News::Nothing };
         self.any.store(!failing.is_empty(), Ordering::Relaxed);
         if outage && failing.values().any(|failing| failing.outage) {
@@ -65,7 +69,8 @@ impl Engine {
     pub(crate) fn noted<T>(&self, work: &'static str, result: Result<T, impl Into<EngineError>>) -> Option<T> {
         match result {
             Ok(brought) => {
-                if let News::Over { since, outage } = self.0.outages.worked(work) {
+                let takes_commits = || self.0.store.takes_commits().is_ok();
+                if let News::Over { since, outage } = self.0.outages.worked(work, takes_commits) {
                     let for_ms = self.now().since(since).0;
                     // At the same level as its beginning, so that a log that has one has both.
                     if outage {
@@ -103,9 +108,9 @@ mod tests {
         assert_eq!(outages.failed("timers", true, at(1)), News::Began);
         assert_eq!(outages.failed("scan", true, at(2)), News::Nothing);
         assert_eq!(outages.failed("timers", true, at(3)), News::Nothing);
-        assert_eq!(outages.worked("timers"), News::Nothing);
-        assert_eq!(outages.worked("scan"), News::Over { since: at(1), outage: true });
-        assert_eq!(outages.worked("scan"), News::Nothing);
+        assert_eq!(outages.worked("timers", || true), News::Nothing);
+        assert_eq!(outages.worked("scan", || true), News::Over { since: at(1), outage: true });
+        assert_eq!(outages.worked("scan", || true), News::Nothing);
         assert_eq!(outages.failed("scan", true, at(9)), News::Began, "the next one is another one");
     }
 
@@ -116,7 +121,18 @@ mod tests {
         assert_eq!(outages.failed("timers", true, at(1)), News::Began);
         assert_eq!(outages.failed("sealer", false, at(2)), News::Began);
         assert_eq!(outages.failed("sealer", false, at(3)), News::Nothing);
-        assert_eq!(outages.worked("sealer"), News::Over { since: at(2), outage: false });
-        assert_eq!(outages.worked("timers"), News::Over { since: at(1), outage: true });
+        assert_eq!(outages.worked("sealer", || true), News::Over { since: at(2), outage: false });
+        assert_eq!(outages.worked("timers", || true), News::Over { since: at(1), outage: true });
+    }
+
+    #[test]
+    fn a_round_that_writes_nothing_does_not_end_an_outage_of_commits() {
+        let outages = Outages::default();
+        assert_eq!(outages.failed("reaper", true, Timestamp(1)), News::Began);
+        assert_eq!(outages.worked("reaper", || false), News::Nothing);
+        assert_eq!(outages.failed("reaper", true, Timestamp(2)), News::Nothing, "it is the same outage");
+        assert_eq!(outages.worked("reaper", || true), News::Over { since: Timestamp(1), outage: true });
+        assert_eq!(outages.failed("sealer", false, Timestamp(3)), News::Began);
+        assert_eq!(outages.worked("sealer", || false), News::Over { since: Timestamp(3), outage: false });
     }
 }

@@ -66,14 +66,16 @@ impl Engine {
                 }
                 Err(error) => error,
             };
-            let Assignment { at, epoch, .. } = assignment;
+            let Assignment { at, epoch, kind, .. } = assignment;
             tracing::warn!(run = %at.run, %error, "a step cannot be given its payload");
             let outcome = if error.is_transient() {
                 ReportedOutcome::Retry { error: error.step_error(), backoff: None }
             } else {
                 ReportedOutcome::Dead { error: error.step_error() }
             };
-            let report = Report { at, epoch, outcome, claim_next: false, cost: None, credentials: Vec::new() };
+            // No worker has asked the model, and a model step that says nothing of a cost has an unknown one.
+            let cost = (kind == StepKind::Model).then(Box::default);
+            let report = Report { at, epoch, outcome, claim_next: false, cost, credentials: Vec::new() };
             if let Err(error) = self.workers().record(session, report).await {
                 tracing::warn!(run = %at.run, %error, "that could not be recorded; the step's lease will expire");
             }

@@ -13,7 +13,7 @@ use crate::Engine;
 use crate::audit::Actor;
 use crate::error::EngineError;
 use crate::parts::Schedules;
-use crate::workflows::{WorkflowVersion, author};
+use crate::workflows::WorkflowVersion;
 
 const PAGE: usize = 200;
 const DEFAULT_ZONE: &str = "UTC";
@@ -78,7 +78,7 @@ impl Schedules {
                         self.change_to(&row, &new, by).await?;
                     }
                 }
-                None => match self.create(tenant, new, author(version.created_by.clone()), by).await {
+                None => match self.create(tenant, new, version.created_by.clone(), by).await {
                     Ok(()) => {}
                     // A person has made one of that name by hand, or another server follows the same file.
                     Err(EngineError::NameTaken { name, .. }) => {

@@ -25,6 +25,7 @@ use crate::audit::Actor;
 use crate::error::EngineError;
 use crate::parts::Schedules;
 use crate::triggers::TriggeredRun;
+use crate::workflows::author;
 use crate::{IdempotencyKey, StartWorkflow, Started};
 
 /// The client that the idempotency keys of slots belong to.
@@ -345,7 +346,7 @@ impl Schedules {
         let start = StartWorkflow {
             workspace: Some(row.spec.workspace.clone()),
             trigger: Trigger { kind: "schedule".into(), reference: Some(key.clone()) },
-            started_by: row.created_by.clone(),
+            started_by: author(row.created_by.clone()),
             idempotency: Some(IdempotencyKey { client: CLIENT.into(), key }),
             by,
             ..StartWorkflow::new(row.tenant, row.spec.workflow.clone(), inputs)

@@ -4,7 +4,7 @@
 
 use interlock_core::json::Json;
 use interlock_core::plan::Work;
-use interlock_core::run::approval::is_person;
+use interlock_core::run::approval::{FallenVote, Vote, is_person};
 use interlock_core::run::card::{ActionCard, FieldChange, PresentState};
 use interlock_core::run::{Phase, Run};
 use interlock_core::state::ApprovalState;
@@ -225,7 +225,7 @@ impl CardFacts<'_> {
 
     /// Who may not decide, and who may although they started or directed the run.
     fn excluded(&self) -> Vec<String> {
-        let ApprovalExclusions { author, self_approval } = self.exclusions;
+        let ApprovalExclusions { author, self_approval, .. } = self.exclusions;
         let (mut own, mut barred) = (Vec::new(), Vec::new());
         for name in self.row.excluded.iter().filter(|name| is_person(name)) {
             let may_decide = *self_approval && author.as_ref() != Some(name);
@@ -245,17 +245,22 @@ impl CardFacts<'_> {
     }
 
     fn votes(&self) -> Option<Value> {
-        if self.row.votes.is_empty() {
+        let fallen = &self.exclusions.fallen;
+        if self.row.votes.is_empty() && fallen.is_empty() {
             return None;
         }
-        let line = |vote: &interlock_core::run::approval::Vote| {
+        let counts = |vote: &&Vote| !fallen.iter().any(|fell| fell.person == vote.person);
+        let line = |vote: &Vote| {
             let word = if vote.approve { "Approved" } else { "Rejected" };
             let whose = vote.on_behalf_of.as_ref().map(|whose| format!(" on behalf of {}", visible(whose)));
             let notes = vote.notes.as_ref().map(|notes| format!(": {}", visible(notes)));
             let (whose, notes) = (whose.unwrap_or_default(), notes.unwrap_or_default());
             format!("{word} by {}{whose} at {}{notes}", visible(&vote.person), at(vote.at))
         };
-        let lines: Vec<String> = self.row.votes.iter().map(line).collect();
+        let mut lines: Vec<String> = self.row.votes.iter().filter(counts).map(line).collect();
+        let fell =
+            |fell: &FallenVote| format!("The yes of {} counts no more: {}", visible(&fell.person), visible(&fell.why));
+        lines.extend(fallen.iter().map(fell));
         Some(section(&plain(&cut(&lines.join("\n")))))
     }
 

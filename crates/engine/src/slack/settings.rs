@@ -4,7 +4,7 @@ use interlock_core::ids::{SlackId, TenantId};
 use interlock_core::limits;
 use interlock_core::rejection::Rejection;
 use interlock_core::time::Millis;
-use interlock_store::{Changed, PutSlack, RemoveSlack, Secrets, SlackRow};
+use interlock_store::{ChangeSlack, Changed, PutSlack, RemoveSlack, Secrets, SlackRow};
 use serde_json::json;
 use uuid::Uuid;
 
@@ -51,9 +51,13 @@ impl Slack {
         check(&settings)?;
         let before = self.connection(tenant).await?;
         let kind = if before.is_some() { "slack.changed" } else { "slack.connected" };
-        let row = self.drafted(tenant, before, settings, by).await?;
+        let row = self.drafted(tenant, before.clone(), settings, by).await?;
         let what = by.did(kind, row.id, &details(&row));
-        match self.0.write_noted(tenant, PutSlack(row.clone()), what).await? {
+        let answer = match before {
+            Some(read) => self.0.write_noted(tenant, ChangeSlack { read, row: row.clone() }, what).await?,
+            None => self.0.write_noted(tenant, PutSlack(row.clone()), what).await?,
+        };
+        match answer {
             Changed::Done => Ok(row),
             Changed::Gone => Err(EngineError::Overloaded),
         }

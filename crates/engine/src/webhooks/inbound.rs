@@ -15,6 +15,9 @@ use crate::audit::Actor;
 use crate::error::EngineError;
 use crate::parts::Webhooks;
 
+/// How often a change is made, each time to the address as it is then, while others change it as well.
+const CHANGE_TRIES: usize = 8;
+
 /// The longest name of the header in which a sender signs.
 pub const HEADER_BYTES_MAX: usize = 64;
 
@@ -103,10 +106,11 @@ impl Webhooks {
         change: InboundChange,
         by: &Actor,
     ) -> Result<InboundRow, EngineError> {
-        let mut row = self.inbound(tenant, named).await?;
-        row.secondary = change.secondary.unwrap_or(row.secondary);
-        row.paused = change.paused.unwrap_or(row.paused);
-        self.put_inbound(row, "webhook.changed", by).await
+        let with_change = |row: &InboundRow| -> Result<InboundRow, EngineError> {
+            let (secondary, paused) = (change.secondary.unwrap_or(row.secondary), change.paused.unwrap_or(row.paused));
+            Ok(InboundRow { secondary, paused, ..row.clone() })
+        };
+        self.put_inbound(tenant, named, with_change, "webhook.changed", by).await
     }
 
     /// Gives an address another secret. The one before counts for another day.
@@ -117,11 +121,13 @@ impl Webhooks {
         secret: Option<String>,
         by: &Actor,
     ) -> Result<(InboundRow, Option<String>), EngineError> {
-        let mut row = self.inbound(tenant, named).await?;
-        row.secret_by = by.name().map(str::to_owned);
-        let (secret, told) = Self::secret_of(row.source, secret)?;
-        row.secrets = self.rotated(tenant, row.id.0, &row.secrets, &secret)?;
-        Ok((self.put_inbound(row, "webhook.rotated", by).await?, told))
+        let source = self.inbound(tenant, named).await?.source;
+        let (secret, told) = Self::secret_of(source, secret)?;
+        let with_secret = |row: &InboundRow| -> Result<InboundRow, EngineError> {
+            let secrets = self.rotated(tenant, row.id.0, &row.secrets, &secret)?;
+            Ok(InboundRow { secrets, secret_by: by.name().map(str::to_owned), ..row.clone() })
+        };
+        Ok((self.put_inbound(tenant, named, with_secret, "webhook.rotated", by).await?, told))
     }
 
     pub async fn remove_inbound(&self, tenant: TenantId, named: &str, by: &Actor) -> Result<(), EngineError> {
@@ -131,12 +137,25 @@ impl Webhooks {
         Ok(())
     }
 
-    async fn put_inbound(&self, row: InboundRow, kind: &'static str, by: &Actor) -> Result<InboundRow, EngineError> {
-        let what = by.did(kind, row.id, &details(&row));
-        match self.0.write_noted(row.tenant, ChangeInbound(row.clone()), what).await? {
-            Changed::Done => Ok(row),
-            Changed::Gone => Err(EngineError::UnknownEndpoint { name: row.name }),
+    /// Changes an address as it is then, while others may change it as well.
+    async fn put_inbound(
+        &self,
+        tenant: TenantId,
+        named: &str,
+        change: impl Fn(&InboundRow) -> Result<InboundRow, EngineError>,
+        kind: &'static str,
+        by: &Actor,
+    ) -> Result<InboundRow, EngineError> {
+        for _ in 0..CHANGE_TRIES {
+            let read = self.inbound(tenant, named).await?;
+            let row = change(&read)?;
+            let what = by.did(kind, row.id, &details(&row));
+            let write = ChangeInbound { read, row: row.clone() };
+            if self.0.write_noted(tenant, write, what).await? == Changed::Done {
+                return Ok(row);
+            }
         }
+        Err(EngineError::Overloaded)
     }
 
     /// The secret to keep, and what of it the caller has to be told.

@@ -11,7 +11,7 @@ use interlock_core::trigger::EndpointState;
 use interlock_core::trigger::webhook::standard;
 use interlock_outbound::Url;
 use interlock_store::{
-    AddOutbound, ChangeOutbound, FinishIdempotency, MessageRow, NewMessage, OutboundRow, RemoveOutbound,
+    AddOutbound, ChangeOutbound, Changed, FinishIdempotency, MessageRow, NewMessage, OutboundRow, RemoveOutbound,
     ReplayDeadLetters, ReplayMessages, Secrets, Stored,
 };
 use serde_json::json;
@@ -126,10 +126,11 @@ impl Webhooks {
         named: &str,
         by: &Actor,
     ) -> Result<(OutboundRow, String), EngineError> {
-        let mut row = self.outbound_endpoint(tenant, named).await?;
+        let read = self.outbound_endpoint(tenant, named).await?;
         let secret = standard::secret_of_key(&Self::secret_bytes());
-        row.secrets = self.rotated(tenant, row.id.0, &row.secrets, &secret)?;
-        Ok((self.put_outbound(row, "webhook_endpoint.rotated", by).await?, secret))
+        let secrets = self.rotated(tenant, read.id.0, &read.secrets, &secret)?;
+        let row = OutboundRow { secrets, ..read.clone() };
+        Ok((self.put_outbound(read, row, "webhook_endpoint.rotated", by).await?, secret))
     }
 
     /// Messages wait until it is enabled again.
@@ -140,9 +141,9 @@ impl Webhooks {
         why: Option<String>,
         by: &Actor,
     ) -> Result<OutboundRow, EngineError> {
-        let mut row = self.outbound_endpoint(tenant, named).await?;
-        (row.state, row.note) = (EndpointState::Disabled, why);
-        self.put_outbound(row, DISABLED, by).await
+        let read = self.outbound_endpoint(tenant, named).await?;
+        let row = OutboundRow { state: EndpointState::Disabled, note: why, ..read.clone() };
+        self.put_outbound(read, row, DISABLED, by).await
     }
 
     /// Goes on where it stopped, or with what is new only.
@@ -153,12 +154,13 @@ impl Webhooks {
         skip_missed: bool,
         by: &Actor,
     ) -> Result<OutboundRow, EngineError> {
-        let mut row = self.outbound_endpoint(tenant, named).await?;
+        let read = self.outbound_endpoint(tenant, named).await?;
+        let mut row = read.clone();
         (row.state, row.note, row.failing_since) = (EndpointState::Enabled, None, None);
         if skip_missed {
             row.fed_to = self.0.0.store.last_cursor(tenant).await?;
         }
-        self.put_outbound(row, "webhook_endpoint.enabled", by).await
+        self.put_outbound(read, row, "webhook_endpoint.enabled", by).await
     }
 
     /// Its messages that are still on their way end with it.
@@ -225,9 +227,19 @@ impl Webhooks {
         Ok(queued)
     }
 
-    async fn put_outbound(&self, row: OutboundRow, kind: &'static str, by: &Actor) -> Result<OutboundRow, EngineError> {
+    /// Another change that was faster is not undone: the sender tries again.
+    async fn put_outbound(
+        &self,
+        read: OutboundRow,
+        row: OutboundRow,
+        kind: &'static str,
+        by: &Actor,
+    ) -> Result<OutboundRow, EngineError> {
         let what = by.did(kind, row.id, &details(&row));
-        self.0.write_noted(row.tenant, ChangeOutbound(row.clone()), what).await?;
+        let write = ChangeOutbound { read, row: row.clone() };
+        if self.0.write_noted(row.tenant, write, what).await? == Changed::Gone {
+            return Err(EngineError::Overloaded);
+        }
         self.0.0.publish.notify_one();
         Ok(row)
     }

@@ -41,7 +41,7 @@ pub fn patient() -> EngineOptions {
 }
 
 /// The same, and a worker that is lost is noticed within the test.
-fn losing() -> EngineOptions {
+pub fn losing() -> EngineOptions {
     EngineOptions { session_lease: short_leases().session_lease, ..patient() }
 }
 

@@ -17,8 +17,9 @@ use interlock_engine::commands::vote::VoteRequest;
 use interlock_engine::deliver::NoOtherDestinations;
 use interlock_engine::{Engine, EngineError, EngineOptions};
 use interlock_evidence::SigningKey;
+use interlock_evidence::export::LogCopy;
 use interlock_evidence::verify_bundle::verify_bundle;
-use interlock_evidence::verify_log::{BadEntry, Expected, LogCopy, Tampering, VerifiedLog, verify_log};
+use interlock_evidence::verify_log::{BadEntry, Expected, Tampering, VerifiedLog, verify_log};
 use interlock_store::{AttachedWrites, AuditLogRow, BundleRow, EraseAuditDetails, Options, SetOnce, Store, StoreUrl};
 
 use crate::harness::{Database, PATIENCE, done, ends, engine_with, options, plan, reaches, start, stop, tenant, work};

@@ -4,10 +4,11 @@ use interlock_core::ids::{ReceiptId, RunId, SessionId, TenantId};
 use interlock_core::json::Json;
 use interlock_core::machine::step::Resolution;
 use interlock_core::plan::StepSpec;
-use interlock_core::plan::retry::{ErrorClass, StepError};
+use interlock_core::plan::retry::{Backoff, ErrorClass, RetryPolicy, StepError};
 use interlock_core::rejection::Rejection;
 use interlock_core::run::change::Context;
 use interlock_core::state::{EffectClass, ReceiptState, RunState};
+use interlock_core::time::Millis;
 use interlock_core::work::{Assignment, EffectAnswer, EffectIntent, EffectOutcome, Report, ReportedOutcome};
 use interlock_engine::commands::control::ResolveRequest;
 use interlock_engine::{Engine, EngineError};
@@ -73,6 +74,78 @@ on_both! {
         assert_eq!(ends(&engine, tenant, resumed).await, RunState::Succeeded);
         stop(engine).await;
     }
+
+    async fn a_refused_retry_leaves_an_unanswered_effect_in_doubt(database: &Database) {
+        let engine = engine(database).await;
+        let tenant = tenant(&engine, |_| {}).await;
+        let mut pay = StepSpec::task("pay", "pay");
+        pay.effect = Some(EffectClass::Keyed);
+        pay.retry = Some(RetryPolicy { max_attempts: 9, backoff: Backoff::Fixed { delay: Millis(10) } });
+        let run = engine.runs().start(start(tenant, &plan(vec![pay]), "null")).await.unwrap().run;
+        let session = engine.workers().register(hello(1)).await.unwrap().session;
+
+        // Sent, and never answered.
+        let first = next(&engine, session).await;
+        let EffectAnswer::Perform { receipt, .. } = ask(&engine, session, &first, EffectClass::Keyed).await else { panic!() };
+        report(&engine, session, &first, retry()).await;
+        // Refused twice: that says nothing of the first.
+        for _ in 0..2 {
+            let later = next(&engine, session).await;
+            let answer = ask(&engine, session, &later, EffectClass::Keyed).await;
+            assert!(matches!(&answer, EffectAnswer::Perform { receipt: same, .. } if *same == receipt), "{answer:?}");
+            let (at, epoch) = (later.at, later.epoch);
+            let refused = EffectOutcome { at, epoch, receipt, happened: false, response: None };
+            for _ in 0..2 {
+                engine.workers().outcome(session, refused.clone()).await.unwrap();
+            }
+            let kept = engine.store().receipts(tenant, run).await.unwrap().remove(0).receipt;
+            assert_eq!((kept.state, kept.unsettled, kept.outcome_at), (ReceiptState::InDoubt, true, None));
+            report(&engine, session, &later, retry()).await;
+        }
+        assert!(engine.store().check().await.unwrap().is_empty());
+
+        // Under the name of an unsafe effect it is not repeated.
+        let unsafe_now = next(&engine, session).await;
+        let intent = intent_of(&unsafe_now, EffectClass::Unsafe);
+        let refused = engine.workers().intent(session, intent).await;
+        assert!(matches!(refused, Err(EngineError::Rejected(Rejection::EffectRecorded { .. }))), "{refused:?}");
+        let error = StepError::new(ErrorClass::Terminal, "NO", "gone");
+        report(&engine, session, &unsafe_now, ReportedOutcome::Dead { error }).await;
+        assert_eq!(ends(&engine, tenant, run).await, RunState::Failed);
+
+        // A person says what became of it, and it is known then.
+        let resolution = Resolution::Happened;
+        let request = ResolveRequest { step: "pay".into(), resolution, output: Some(json("7")), reason: "looked".into() };
+        engine.runs().resolve(tenant, run, request, Context::operator("olga")).await.unwrap();
+        let kept = engine.store().receipts(tenant, run).await.unwrap().remove(0).receipt;
+        assert_eq!((kept.state, kept.late), (ReceiptState::Succeeded, true));
+        stop(engine).await;
+    }
+
+    async fn an_answer_of_a_retry_settles_the_tries_before_it(database: &Database) {
+        let engine = engine(database).await;
+        let tenant = tenant(&engine, |_| {}).await;
+        let mut pay = StepSpec::task("pay", "pay");
+        pay.effect = Some(EffectClass::Keyed);
+        pay.retry = Some(RetryPolicy { max_attempts: 9, backoff: Backoff::Fixed { delay: Millis(10) } });
+        let run = engine.runs().start(start(tenant, &plan(vec![pay]), "null")).await.unwrap().run;
+        let session = engine.workers().register(hello(1)).await.unwrap().session;
+        let first = next(&engine, session).await;
+        ask(&engine, session, &first, EffectClass::Keyed).await;
+        report(&engine, session, &first, retry()).await;
+        let second = next(&engine, session).await;
+        let EffectAnswer::Perform { receipt, .. } = ask(&engine, session, &second, EffectClass::Keyed).await else { panic!() };
+        let (at, epoch) = (second.at, second.epoch);
+        engine.workers().outcome(session, EffectOutcome { at, epoch, receipt, happened: true, response: None }).await.unwrap();
+        let kept = engine.store().receipts(tenant, run).await.unwrap().remove(0).receipt;
+        assert_eq!(kept.state, ReceiptState::Succeeded);
+        assert!(kept.outcome_at.is_some());
+        stop(engine).await;
+    }
+}
+
+fn retry() -> ReportedOutcome {
+    ReportedOutcome::Retry { error: StepError::new(ErrorClass::Timeout, "TIMEOUT", "no answer"), backoff: None }
 }
 
 /// A run whose worker was lost in the middle of an unsafe effect, and which was canceled then.
@@ -102,9 +175,12 @@ async fn assert_answered_in_a_new_run(engine: &Engine, tenant: TenantId, run: Ru
 }
 
 async fn ask(engine: &Engine, session: SessionId, assignment: &Assignment, effect: EffectClass) -> EffectAnswer {
+    engine.workers().intent(session, intent_of(assignment, effect)).await.unwrap()
+}
+
+fn intent_of(assignment: &Assignment, effect: EffectClass) -> EffectIntent {
     let (at, epoch) = (assignment.at, assignment.epoch);
-    let intent = EffectIntent { at, epoch, template: "bank".into(), number: 0, effect, request: Json::null() };
-    engine.workers().intent(session, intent).await.unwrap()
+    EffectIntent { at, epoch, template: "bank".into(), number: 0, effect, request: Json::null() }
 }
 
 async fn report(engine: &Engine, session: SessionId, assignment: &Assignment, outcome: ReportedOutcome) {

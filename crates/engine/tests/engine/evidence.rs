@@ -66,6 +66,41 @@ on_both! {
         stop(engine).await;
     }
 
+    async fn evidence_that_is_too_long_is_told_once_and_not_tried_again(database: &Database) {
+        let engine = engine_with(database, EngineOptions { evidence_bytes_max: 40_000, ..logging() }).await;
+        let tenant = tenant(&engine, |tenant| tenant.settings.evidence_always = true).await;
+        work(&engine, 2, |_| async { done("1") });
+        let one = plan(vec![StepSpec::task("a", "a")]);
+        let many = plan((0..60).map(|number| StepSpec::task(format!("a{number}"), "a")).collect());
+        let long = engine.runs().start(start(tenant, &many, "1")).await.unwrap().run;
+        assert_eq!(ends(&engine, tenant, long).await, RunState::Succeeded);
+        let noted = async {
+            loop {
+                let logged = copy(&engine, tenant, None).await;
+                let told = logged.entries.iter().filter(|logged| logged.entry.body.types == ["evidence.too_large"]);
+                let subjects: Vec<_> = told.map(|logged| logged.entry.body.subject.clone()).collect();
+                if !subjects.is_empty() {
+                    return subjects;
+                }
+                tokio::time::sleep(Duration::from_millis(50)).await;
+            }
+        };
+        let noted = tokio::time::timeout(PATIENCE, noted).await.expect("the log tells of it");
+        assert_eq!(noted, [Some(long.to_string())]);
+        // Those after it have theirs, and nothing of it is left to do.
+        let short = engine.runs().start(start(tenant, &one, "1")).await.unwrap().run;
+        ends(&engine, tenant, short).await;
+        assert_eq!(bundled(&engine, tenant, short).await, 1);
+        assert!(engine.store().evidence_due(10).await.unwrap().iter().all(|(_, run, _)| *run != long));
+        assert!(engine.health().set_aside().is_empty());
+        let refused = engine.audit().evidence(tenant, long, None).await.unwrap_err();
+        assert_eq!(refused.code(), "EVIDENCE_TOO_LARGE");
+        assert!(refused.to_string().contains("interlock audit export"), "{refused}");
+        assert!(engine.store().bundles(tenant, long).await.unwrap().is_empty());
+        verify(&copy(&engine, tenant, None).await).unwrap();
+        stop(engine).await;
+    }
+
     async fn a_denied_run_has_its_evidence_soon(database: &Database) {
         let engine = engine_with(database, EngineOptions { judge: JudgedBy::Judge(Arc::new(DenyAll)), ..logging() }).await;
         let tenant = tenant(&engine, |_| {}).await;

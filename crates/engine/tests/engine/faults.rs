@@ -15,7 +15,7 @@ use interlock_engine::{Engine, EngineOptions};
 use interlock_store::{SessionRow, SetSessionMaintenance};
 
 use crate::assignments::{
-    claimed, command, commands, does_a_step, offered, patient, register, shared, takes, taking, times,
+    claimed, command, commands, does_a_step, losing, offered, patient, register, shared, takes, taking, times,
 };
 use crate::harness::{Database, PATIENCE, done, ends, engine_with, plan, report, start, stop, tenant};
 use crate::on_both;
@@ -167,6 +167,33 @@ on_both! {
         assert_eq!(row(&engine, next).await.state, WorkerState::Errored);
         let another = register(&engine, "another", Some(tenant)).await;
         assert_eq!(row(&engine, another).await.state, WorkerState::Online);
+        stop(engine).await;
+    }
+
+    async fn a_worker_that_was_offline_is_asked_after_the_others(database: &Database) {
+        let engine = engine_with(database, losing()).await;
+        let tenant = tenant(&engine, |_| {}).await;
+        let lost = register(&engine, "box", Some(tenant)).await;
+        while !row(&engine, lost).await.is_over(engine.now()) {
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+        let stays = register(&engine, "stays", Some(tenant)).await;
+        let back = register(&engine, "box", Some(tenant)).await;
+        let (workers, wait) = (engine.workers(), Duration::from_millis(1_500));
+        let run = engine.runs().start(start(tenant, &commands(1), "null")).await.unwrap().run;
+        assert!(!is_offered(&engine, back).await, "another one comes first that has not asked for work yet");
+        // Both wait for work, and the one that has come back has the more room.
+        workers.heartbeat(stays, &[], false).await.unwrap();
+        let (one, other) = tokio::join!(workers.poll(stays, 1, wait), workers.poll(back, 4, wait));
+        assert_eq!((one.unwrap(), other.unwrap()), (Vec::new(), Vec::new()));
+        assert_eq!(workers.take_run_offers(back), []);
+        let offers = workers.take_run_offers(stays);
+        assert_eq!(offers.iter().map(|offer| offer.at.run).collect::<Vec<_>>(), [run]);
+        workers.answer_offer(stays, taking(&offers[0])).await.unwrap();
+
+        // Where there is no other, it is asked.
+        workers.unregister(stays).await.unwrap();
+        assert_eq!(takes(&engine, back).await.at.run, run);
         stop(engine).await;
     }
 

@@ -55,7 +55,7 @@ impl Judge for UpToTen {
 }
 
 async fn judged(database: &Database) -> Engine {
-    engine_with(database, EngineOptions { judge: JudgedBy::Judge(Arc::new(ByName)), ..options() }).await
+    Box::pin(engine_with(database, EngineOptions { judge: JudgedBy::Judge(Arc::new(ByName)), ..options() })).await
 }
 
 async fn next(engine: &Engine, session: SessionId) -> Assignment {

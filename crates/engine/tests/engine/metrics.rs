@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use interlock_core::plan::retry::{ErrorClass, StepError};
+use interlock_core::plan::rules::Workdir;
 use interlock_core::plan::{StepSpec, Work};
 use interlock_core::run::approval::Voter;
 use interlock_core::run::change::Context;
@@ -10,12 +11,36 @@ use interlock_core::run::metrics::RunMetrics;
 use interlock_core::state::RunState;
 use interlock_core::time::Millis;
 use interlock_core::work::ReportedOutcome;
+use interlock_core::work::output::{OutputBatch, OutputChunk, OutputStream};
 use interlock_engine::commands::vote::VoteRequest;
 
-use crate::harness::{Database, done, ends, engine, plan, reaches, start, stop, tenant, work};
+use crate::assignments::{claimed, command, patient, register, shared};
+use crate::harness::{Database, done, ends, engine, engine_with, plan, reaches, report, start, stop, tenant, work};
 use crate::on_both;
 
 on_both! {
+    async fn what_commands_print_is_counted(database: &Database) {
+        let engine = engine_with(database, patient()).await;
+        let tenant = tenant(&engine, |_| {}).await;
+        let session = register(&engine, "box", Some(tenant)).await;
+        let mut step = command("c", Workdir::Run);
+        step.rules.workdir = None;
+        let run = engine.runs().start(start(tenant, &shared(vec![step]), "null")).await.unwrap().run;
+        let step = claimed(&engine, session).await;
+        let chunk = |seq, stream, text: &str| OutputChunk { seq, stream, text: text.into() };
+        let chunks = vec![
+            chunk(1, OutputStream::Stdout, "12345"),
+            chunk(2, OutputStream::Stderr, "678"),
+            chunk(3, OutputStream::Status, "exit code 0"),
+        ];
+        engine.workers().output(session, OutputBatch { at: step.at, epoch: step.epoch, chunks }).await.unwrap();
+        report(&engine, session, &step, done("1")).await;
+        assert_eq!(ends(&engine, tenant, run).await, RunState::Succeeded);
+        let metrics = *engine.store().run_notes(tenant, run).await.unwrap().unwrap().metrics.unwrap();
+        assert_eq!((metrics.output_bytes, metrics.printed_bytes), (1, 8), "what the worker says of the end is not printed");
+        stop(engine).await;
+    }
+
     async fn an_ended_run_keeps_its_numbers(database: &Database) {
         let engine = engine(database).await;
         let tenant = tenant(&engine, |_| {}).await;
@@ -44,6 +69,7 @@ on_both! {
         let RunMetrics { approval_wait_ms, duration_ms, output_bytes, .. } = metrics;
         let counted = RunMetrics {
             steps: 3, succeeded: 3, skipped: 0, failed: 0, attempts: 3, retries: 1, approvals: 1, approval_wait_ms, duration_ms, output_bytes,
+            printed_bytes: 0,
         };
         assert_eq!(metrics, counted);
         assert!((30..=duration_ms).contains(&approval_wait_ms), "{metrics:?}");

@@ -35,7 +35,7 @@ impl Judge for Asks {
 }
 
 async fn asking(database: &Database) -> Engine {
-    engine_with(database, EngineOptions { judge: JudgedBy::Judge(Arc::new(Asks)), ..options() }).await
+    Box::pin(engine_with(database, EngineOptions { judge: JudgedBy::Judge(Arc::new(Asks)), ..options() })).await
 }
 
 /// A run that asks before it calls.

@@ -24,6 +24,8 @@ use bait::Bait;
 
 /// What a watchdog's canary lives without renewals.
 const WATCHDOG: Duration = Duration::from_millis(300);
+/// A sandbox of a canary has fewer processes. In a container the worker may have a number that one of them has, too.
+const PROCESSES_INSIDE_MAX: u32 = 32;
 const MIB: u64 = 1 << 20;
 
 /// What came of an act.
@@ -85,9 +87,14 @@ async fn prove_at_once(prover: &Prover<'_>, bait: &Bait) -> Vec<(Control, Proof)
         prover.limited(Controller::Memory, Act::Memory { bytes: 96 << 20 }),
     );
     let resources = prover.resources().await;
+    let pid = if std::process::id() > PROCESSES_INSIDE_MAX {
+        judge(&pid.tried, "the worker's process is not seen")
+    } else {
+        own_namespace(&nothing, "pid")
+    };
     let mut proofs = vec![
         (Control::UserNamespace, own_namespace(&nothing, "user")),
-        (Control::PidNamespace, judge(&pid.tried, "the worker's process is not seen")),
+        (Control::PidNamespace, pid),
         (Control::NetworkNamespace, net),
         (Control::IpcNamespace, ipc),
         (Control::UtsNamespace, uts),

@@ -7,8 +7,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use super::find::limit_file;
-use super::{Controller, Parent, Version};
+use super::{Controller, Parent, Version, limit_file, write_existing};
 use crate::control::Control;
 use crate::shim::JoinedCgroup;
 use crate::spec::Limits;
@@ -82,7 +81,8 @@ impl Group {
     /// The second way to end a command; the first is to kill the first process of its PID namespace.
     pub fn kill(&self) {
         for (folder, _, version) in &self.folders {
-            if *version == Version::V2 && fs::write(folder.join("cgroup.kill"), "1").is_ok() {
+            // Linux 5.14 and newer.
+            if *version == Version::V2 && write_existing(&folder.join("cgroup.kill"), "1").is_ok() {
                 continue;
             }
             let members = fs::read_to_string(folder.join("cgroup.procs")).unwrap_or_default();
@@ -104,7 +104,7 @@ impl Group {
 }
 
 /// Lists the members of a group, and takes new ones.
-const fn members_file(version: Version) -> &'static str {
+pub(super) const fn members_file(version: Version) -> &'static str {
     match version {
         Version::V1 => "tasks",
         Version::V2 => "cgroup.procs",
@@ -120,48 +120,46 @@ fn remove(folders: &mut Vec<PathBuf>) -> bool {
     folders.is_empty()
 }
 
-impl Drop for Group {
-    /// The kernel lets go of a group a moment after its last process was collected.
-    fn drop(&mut self) {
-        const TRIES: u32 = 20;
-        let mut left: Vec<PathBuf> = self.folders.drain(..).map(|(folder, ..)| folder).collect();
-        if remove(&mut left) {
-            return;
-        }
-        let pause = rustix::thread::Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
-        // Where no thread can be started, the next worker sweeps.
-        let _ = std::thread::Builder::new().name("cgroup-remove".to_owned()).spawn(move || {
-            for _ in 0..TRIES {
-                // Woken early, it tries early.
-                let _ = rustix::thread::nanosleep(&pause);
-                if remove(&mut left) {
-                    break;
-                }
+/// Removes groups whose processes are gone. The kernel lets go of a group a moment after its last process was collected.
+pub(super) fn remove_soon(mut folders: Vec<PathBuf>) {
+    const TRIES: u32 = 20;
+    if remove(&mut folders) {
+        return;
+    }
+    let pause = rustix::thread::Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
+    // Where no thread can be started, the next worker sweeps.
+    let _ = std::thread::Builder::new().name("cgroup-remove".to_owned()).spawn(move || {
+        for _ in 0..TRIES {
+            // Woken early, it tries early.
+            let _ = rustix::thread::nanosleep(&pause);
+            if remove(&mut folders) {
+                break;
             }
-        });
+        }
+    });
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        remove_soon(self.folders.drain(..).map(|(folder, ..)| folder).collect());
     }
 }
 
 fn set(folder: &Path, parent: &Parent, limits: &Limits) -> io::Result<()> {
-    let write = |file: &str, value: String| fs::write(folder.join(file), value);
+    let write = |file: &str, value: String| write_existing(&folder.join(file), &value);
     let quota = limits.cpu_percent * CPU_PERIOD_MICROS / 100;
     let main = limit_file(parent.version, parent.controller);
     match (parent.version, parent.controller) {
         (_, Controller::Pids) => write(main, limits.pids.to_string()),
         (Version::V1, Controller::Memory) => {
             write(main, limits.memory_bytes.to_string())?;
-            // Memory with swap; not there where the kernel does not count swap.
-            match write("memory.memsw.limit_in_bytes", limits.memory_bytes.to_string()) {
-                Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-                _ => Ok(()),
-            }
+            // Memory with swap.
+            unless_swap_is_not_counted(write("memory.memsw.limit_in_bytes", limits.memory_bytes.to_string()))
         }
+        // `memory.oom.group` stays off: the kernel would kill the shim with the command, and nobody would tell its end.
         (Version::V2, Controller::Memory) => {
             write(main, limits.memory_bytes.to_string())?;
-            match write("memory.swap.max", "0".to_owned()) {
-                Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-                _ => Ok(()),
-            }
+            unless_swap_is_not_counted(write("memory.swap.max", "0".to_owned()))
         }
         (Version::V1, Controller::Cpu) => {
             write("cpu.cfs_period_us", CPU_PERIOD_MICROS.to_string())?;
@@ -169,6 +167,24 @@ fn set(folder: &Path, parent: &Parent, limits: &Limits) -> io::Result<()> {
         }
         (Version::V2, Controller::Cpu) => write(main, format!("{quota} {CPU_PERIOD_MICROS}")),
     }
+}
+
+/// A kernel that does not count swap has no file for its limit. Where the host has swap, the limit on memory is none.
+fn unless_swap_is_not_counted(written: io::Result<()>) -> io::Result<()> {
+    match written {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            swapless(&fs::read_to_string("/proc/swaps").unwrap_or_default())
+        }
+        written => written,
+    }
+}
+
+/// From the kernel's list: a line of titles, and one for each swap space.
+fn swapless(swaps: &str) -> io::Result<()> {
+    if swaps.lines().nth(1).is_none() {
+        return Ok(());
+    }
+    Err(io::Error::other("the kernel does not count swap by group: boot it with swapaccount=1, or turn swap off"))
 }
 
 fn read(folder: &Path, controller: Controller, version: Version, usage: &mut GroupUsage) {
@@ -184,6 +200,7 @@ fn read(folder: &Path, controller: Controller, version: Version, usage: &mut Gro
             usage.killed_for_memory = counter(folder, "memory.oom_control", "oom_kill");
         }
         (Version::V2, Controller::Memory) => {
+            // Linux 5.19 and newer; before, the shim's own count of its children is taken.
             usage.peak_bytes = number("memory.peak");
             usage.killed_for_memory = counter(folder, "memory.events", "oom_kill");
         }
@@ -203,38 +220,132 @@ fn counter(folder: &Path, file: &str, word: &str) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use std::io::{BufRead as _, BufReader, Read as _};
+    use std::process::{Command, Stdio};
+
     use super::*;
     use crate::Profile;
+    use crate::cgroup::harness::{TestFolder, unified_mount};
+    use crate::cgroup::unified;
+    use crate::sys;
+
+    fn version_2(folder: &Path, controllers: &[Controller]) -> Vec<Parent> {
+        let parent = |controller: &Controller| Parent {
+            controller: *controller,
+            version: Version::V2,
+            folder: folder.to_owned(),
+        };
+        controllers.iter().map(parent).collect()
+    }
 
     /// A folder of plain files stands for the kernel's: what is written can be read.
     #[test]
     fn version_2_gets_its_limits_in_one_folder() {
         let root = std::env::temp_dir().join(format!("interlock-cgroup-{}", std::process::id()));
-        fs::create_dir_all(&root).unwrap();
-        let parent = |controller| Parent { controller, version: Version::V2, folder: root.clone() };
-        let parents = Controller::ALL.map(parent);
-        let group = Group::create(&parents, "one", &Profile::ProdCritical.spec().limits).unwrap();
-        let read = |file: &str| fs::read_to_string(root.join("one").join(file)).unwrap();
+        let one = root.join("one");
+        fs::create_dir_all(&one).unwrap();
+        for file in ["pids.max", "memory.max", "memory.swap.max", "cpu.max", "cgroup.kill"] {
+            fs::write(one.join(file), "").unwrap();
+        }
+        let limits = Profile::ProdCritical.spec().limits;
+        for parent in version_2(&root, &Controller::ALL) {
+            set(&one, &parent, &limits).unwrap();
+        }
+        let group = Group { folders: vec![(one.clone(), Controller::ALL.to_vec(), Version::V2)] };
+        let read = |file: &str| fs::read_to_string(one.join(file)).unwrap();
         assert_eq!(read("pids.max"), "64");
         assert_eq!(read("memory.max"), (512 << 20).to_string());
         assert_eq!(read("memory.swap.max"), "0");
         assert_eq!(read("cpu.max"), "50000 100000");
-        fs::write(root.join("one/memory.peak"), "4096\n").unwrap();
-        fs::write(root.join("one/memory.events"), "low 0\noom_kill 2\n").unwrap();
-        fs::write(root.join("one/cpu.stat"), "nr_periods 9\nnr_throttled 3\n").unwrap();
+        assert_eq!(group.usage().peak_bytes, None, "a kernel before 5.19 does not tell it");
+        fs::write(one.join("memory.peak"), "4096\n").unwrap();
+        fs::write(one.join("memory.events"), "low 0\noom_kill 2\n").unwrap();
+        fs::write(one.join("cpu.stat"), "nr_periods 9\nnr_throttled 3\n").unwrap();
         let usage = group.usage();
         assert_eq!((usage.peak_bytes, usage.killed_for_memory, usage.throttled), (Some(4096), 2, true));
         group.kill();
         assert_eq!(read("cgroup.kill"), "1");
         let own = rustix::process::getpid();
         assert_eq!(group.not_joined_by(own), Some(Control::CgroupPids), "it has no members yet");
-        fs::write(root.join("one/cgroup.procs"), format!("1\n{}\n", own.as_raw_nonzero())).unwrap();
+        fs::write(one.join("cgroup.procs"), format!("1\n{}\n", own.as_raw_nonzero())).unwrap();
         assert_eq!(group.not_joined_by(own), None);
         let seen: Vec<(Control, Option<String>)> =
             group.joined(false).into_iter().map(|joined| (joined.control, joined.name)).collect();
         let named = |control| (control, Some("one".to_owned()));
         assert_eq!(seen, [Control::CgroupPids, Control::CgroupMemory, Control::CgroupCpu].map(named));
-        assert_eq!(group.folders.len(), 1);
+        // A controller that was turned off has taken its file with it.
+        fs::remove_file(one.join("cpu.max")).unwrap();
+        let cpu = &version_2(&root, &[Controller::Cpu])[0];
+        assert_eq!(set(&one, cpu, &limits).unwrap_err().kind(), io::ErrorKind::NotFound);
         fs::remove_dir_all(&root).unwrap();
+    }
+
+    #[test]
+    fn a_host_with_swap_that_the_kernel_does_not_count_has_no_limit_on_memory() {
+        let titles = "Filename\tType\tSize\tUsed\tPriority\n";
+        swapless(titles).unwrap();
+        assert!(swapless(&format!("{titles}/swap.img file 1048572 0 -2\n")).is_err());
+        // Asked to create a file, the kernel speaks of permission: a missing file must be told from that.
+        let base = TestFolder::make(&unified_mount(), "swap");
+        let missing = write_existing(&base.path().join("no.such.file"), "0").unwrap_err();
+        assert_eq!(missing.kind(), io::ErrorKind::NotFound);
+    }
+
+    /// A group of the kernel's, with limits where this host has the controllers in version 2.
+    #[test]
+    fn a_real_group_of_version_2_is_joined_killed_and_removed() {
+        let base = TestFolder::make(&unified_mount(), "group");
+        let found = unified::parent(&[base.path().to_owned()]);
+        let controllers = found.map(|(_, controllers)| controllers).unwrap_or_default();
+        let parents = version_2(base.path(), &controllers);
+        let mut group = Group::create(&parents, "one", &Profile::ProdCritical.spec().limits).unwrap();
+        let folder = base.path().join("one");
+        if parents.is_empty() {
+            fs::create_dir(&folder).unwrap();
+            group.folders.push((folder.clone(), Vec::new(), Version::V2));
+        } else {
+            let read = |file: &str| fs::read_to_string(folder.join(file)).unwrap().trim().to_owned();
+            assert_eq!((read("pids.max"), read("cpu.max")), ("64".to_owned(), "50000 100000".to_owned()));
+            assert_eq!(read("memory.max"), (512 << 20).to_string());
+        }
+
+        // One that left its parent and its session, one that is stopped, and the shell that waits.
+        let script = "(setsid sleep 600 &); sleep 600 & kill -STOP $!; echo ready; wait";
+        let mut command = Command::new("/bin/sh");
+        command.args(["-c", script]).stdin(Stdio::null()).stdout(Stdio::piped());
+        let doors = group.doors().unwrap();
+        sys::before_exec(&mut command, move || {
+            for door in &doors {
+                rustix::io::write(door, b"0")?;
+            }
+            Ok(())
+        });
+        let mut shell = command.spawn().unwrap();
+        let mut output = BufReader::new(shell.stdout.take().unwrap());
+        let mut line = String::new();
+        output.read_line(&mut line).unwrap();
+        assert_eq!(line, "ready\n");
+        let members = fs::read_to_string(folder.join("cgroup.procs")).unwrap();
+        assert!(members.lines().any(|process| process == shell.id().to_string()), "{members}");
+        assert!(members.lines().count() >= 3, "{members}");
+        assert_eq!(group.not_joined_by(Pid::from_child(&shell)), None);
+        let error = fs::remove_dir(&folder).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::ResourceBusy, "a group with processes stays");
+
+        group.kill();
+        // The end of the output: none of the three has it open any more.
+        output.read_to_string(&mut line).unwrap();
+        let ended = std::os::unix::process::ExitStatusExt::signal(&shell.wait().unwrap());
+        assert_eq!(ended, Some(9));
+        drop(group);
+        let pause = rustix::thread::Timespec { tv_sec: 0, tv_nsec: 20_000_000 };
+        let is_gone = (0..100).any(|_| {
+            let gone = !folder.exists();
+            if !gone {
+                let _ = rustix::thread::nanosleep(&pause);
+            }
+            gone
+        });
+        assert!(is_gone, "{}", folder.display());
     }
 }

@@ -4,15 +4,22 @@
 
 mod find;
 mod group;
+#[cfg(test)]
+mod harness;
+mod trial;
+mod unified;
 
-use std::io;
-use std::path::PathBuf;
+use std::fs::OpenOptions;
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 pub(crate) use group::{Group, GroupUsage};
 
 use crate::control::Control;
 use crate::spec::Limits;
+
+const NAMES_TRIED: usize = 1_000;
 
 /// What is limited.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,14 +67,13 @@ pub(crate) struct Parent {
 #[derive(Debug, Default)]
 pub(crate) struct Cgroups {
     parents: Vec<Parent>,
-    made: AtomicU64,
 }
 
 impl Cgroups {
     /// Looks for folders that can be written, by making one in each. `below` is a path under each hierarchy's mount that
     /// an operator has delegated.
     pub fn find(below: Option<&str>) -> Self {
-        Self { parents: find::parents(below), made: AtomicU64::new(0) }
+        Self { parents: find::parents(below) }
     }
 
     pub fn has(&self, controller: Controller) -> bool {
@@ -75,12 +81,44 @@ impl Cgroups {
     }
 
     pub fn create(&self, limits: &Limits) -> io::Result<Group> {
-        let number = self.made.fetch_add(1, Ordering::Relaxed);
-        Group::create(&self.parents, &group_name(std::process::id(), number), limits)
+        // One count for the process: two sandboxes in it may have the same parents.
+        static MADE: AtomicU64 = AtomicU64::new(0);
+        unused_name(|| {
+            let number = MADE.fetch_add(1, Ordering::Relaxed);
+            Group::create(&self.parents, &group_name(std::process::id(), number), limits)
+        })
     }
+}
+
+/// Tries names until one is free: a dead process may have had the number of this one, and left groups that are not swept yet.
+fn unused_name<T>(mut make: impl FnMut() -> io::Result<T>) -> io::Result<T> {
+    for _ in 0..NAMES_TRIED {
+        match make() {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            made => return made,
+        }
+    }
+    Err(io::ErrorKind::AlreadyExists.into())
 }
 
 /// Names carry the process, so that the groups of a dead worker are told from those of a living one.
 fn group_name(process: u32, number: u64) -> String {
     format!("interlock-{process}-{number}")
+}
+
+/// The file that holds a controller's limit.
+const fn limit_file(version: Version, controller: Controller) -> &'static str {
+    match (version, controller) {
+        (_, Controller::Pids) => "pids.max",
+        (Version::V1, Controller::Memory) => "memory.limit_in_bytes",
+        (Version::V1, Controller::Cpu) => "cpu.cfs_quota_us",
+        (Version::V2, Controller::Memory) => "memory.max",
+        (Version::V2, Controller::Cpu) => "cpu.max",
+    }
+}
+
+/// Writes to a file of the kernel's. One that is not there is an error of that kind: asked to create it, the kernel says
+/// that permission is denied.
+fn write_existing(file: &Path, value: &str) -> io::Result<()> {
+    OpenOptions::new().write(true).open(file)?.write_all(value.as_bytes())
 }

@@ -1,6 +1,7 @@
 //! What a host has is found by trying, and a profile whose controls are not all there is refused by name.
 
-use crate::harness::{options, permit, sandbox};
+use crate::escape::Delegated;
+use crate::harness::{PROBE, options, permit, sandbox};
 use interlock_sandbox::{Control, Profile, ProofState, Request, Sandbox, SandboxError, SandboxOptions};
 
 fn id(profile: Profile) -> Request {
@@ -53,6 +54,31 @@ async fn without_cgroups_only_dev_flex_is_offered() {
         assert!(matches!(error, SandboxError::Refused { control: Control::CgroupPids, .. }), "{error}");
     }
     sandbox.run(id(Profile::DevFlex)).await.unwrap().end().await;
+}
+
+/// As in a container, whose worker has the number 1 each time it is started, and finds what the one before it has left.
+#[test]
+fn the_first_process_of_a_container_proves_every_control() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = std::env::temp_dir().join(format!("interlock-container-{}", std::process::id()));
+    for path in [&folder, &folder.join("interlock-sandbox-1-0")] {
+        std::fs::create_dir(path).unwrap();
+        std::fs::set_permissions(path, PermissionsExt::from_mode(0o755)).unwrap();
+    }
+    // Groups of its own: it does not see the processes whose groups it would find beside them.
+    let delegated = Delegated::to(0);
+    let output = std::process::Command::new("unshare")
+        .args(["--pid", "--fork", "--mount-proc", PROBE, "worker", "prove"])
+        .env("TMPDIR", &folder)
+        .env("INTERLOCK_TEST_CGROUP", format!("/{}", delegated.name))
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{said}{}", String::from_utf8_lossy(&output.stderr));
+    for control in Control::ALL {
+        assert!(said.contains(&format!("{control}: Proven")), "{said}");
+    }
+    std::fs::remove_dir_all(folder).unwrap();
 }
 
 /// A bubblewrap that leaves an option out: the canary of what the option gives must notice.

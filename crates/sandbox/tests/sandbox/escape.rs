@@ -49,27 +49,57 @@ impl Drop for Base {
     }
 }
 
-/// Groups that an ordinary user may write, as a delegation by root makes them.
-struct Delegated(String);
+/// Groups that an ordinary user may write, as a delegation by root makes them: one in each hierarchy of version 1, or the
+/// one of version 2, which the worker must be started in.
+pub struct Delegated {
+    pub name: String,
+    folders: Vec<PathBuf>,
+    started_in: Option<PathBuf>,
+}
 
 impl Delegated {
-    fn to(user: u32) -> Self {
+    pub fn to(user: u32) -> Self {
         let name = format!("interlock-test-{}", std::process::id());
-        for controller in CGROUPS {
-            let folder = Path::new("/sys/fs/cgroup").join(controller).join(&name);
-            std::fs::create_dir(&folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
-            std::os::unix::fs::chown(&folder, Some(user), Some(user)).unwrap();
-            std::os::unix::fs::chown(folder.join("cgroup.procs"), Some(user), Some(user)).unwrap();
+        let root = Path::new("/sys/fs/cgroup");
+        let is_unified = root.join("cgroup.controllers").exists();
+        let folders: Vec<PathBuf> = if is_unified {
+            for controller in CGROUPS {
+                std::fs::write(root.join("cgroup.subtree_control"), format!("+{controller}")).unwrap();
+            }
+            vec![root.join(&name)]
+        } else {
+            CGROUPS.iter().map(|controller| root.join(controller).join(&name)).collect()
+        };
+        for folder in &folders {
+            std::fs::create_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
+            let mut given = vec![folder.clone(), folder.join("cgroup.procs")];
+            given.extend(is_unified.then(|| folder.join("cgroup.subtree_control")));
+            for path in given {
+                std::os::unix::fs::chown(path, Some(user), Some(user)).unwrap();
+            }
         }
-        Self(name)
+        let started_in = is_unified.then(|| {
+            let leaf = root.join(&name).join("worker");
+            std::fs::create_dir(&leaf).unwrap();
+            leaf.join("cgroup.procs")
+        });
+        Self { name, folders, started_in }
+    }
+
+    /// The suite as a shell starts it, as root in the group that it is to be in.
+    fn start(&self, program: &Path) -> Command {
+        let Some(members) = &self.started_in else { return Command::new(program) };
+        let mut command = Command::new("/bin/sh");
+        let script = r#"echo 0 > "$0" && exec setpriv --reuid "$1" --regid "$1" --clear-groups "$2" "$3" "$4""#;
+        command.args(["-c", script]).arg(members).arg(ORDINARY_USER.to_string()).arg(program);
+        command
     }
 }
 
 impl Drop for Delegated {
     fn drop(&mut self) {
-        for controller in CGROUPS {
-            let folder = Path::new("/sys/fs/cgroup").join(controller).join(&self.0);
-            for left in std::fs::read_dir(&folder).into_iter().flatten().flatten() {
+        for folder in &self.folders {
+            for left in std::fs::read_dir(folder).into_iter().flatten().flatten() {
                 let _ = std::fs::remove_dir(left.path());
             }
             let _ = std::fs::remove_dir(folder);
@@ -118,7 +148,10 @@ fn no_attempt_of_an_ordinary_users_worker_gets_out() {
     require_root();
     let base = Base::make("user", ORDINARY_USER);
     let delegated = Delegated::to(ORDINARY_USER);
-    let mut command = Command::new(base.0.join("probe"));
-    command.arg("suite").arg(&base.0).uid(ORDINARY_USER).gid(ORDINARY_USER);
-    assert_suite_holds(command.env("INTERLOCK_TEST_CGROUP", format!("/{}", delegated.0)), ATTEMPTS_MIN);
+    let mut command = delegated.start(&base.0.join("probe"));
+    command.arg("suite").arg(&base.0);
+    if delegated.started_in.is_none() {
+        command.uid(ORDINARY_USER).gid(ORDINARY_USER);
+    }
+    assert_suite_holds(command.env("INTERLOCK_TEST_CGROUP", format!("/{}", delegated.name)), ATTEMPTS_MIN);
 }

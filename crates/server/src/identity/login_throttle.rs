@@ -30,6 +30,7 @@ impl Identity {
         password: String,
         source: IpAddr,
     ) -> Result<bool, ApiError> {
+        let exists = kept.is_some();
         // Before anything is counted: who finds no room has not tried.
         let admitted = match &kept {
             Some(_) => Some(self.passwords().admit(tenant, source)?),
@@ -46,15 +47,14 @@ impl Identity {
             self.passwords().verify_unknown(password).await;
             false
         };
+        if !right && tenant != NO_TENANT {
+            self.note_wrong_password(tenant, name, exists, source).await?;
+        }
         if counts {
             let (store, name, at) = (self.engine().for_tenant(tenant), name.to_owned(), self.engine().now());
             let counted = if right {
                 store.write(ForgetLoginFailures { tenant, name }).await
             } else {
-                if tenant != NO_TENANT {
-                    // The name is whatever was typed: it stands in the details, which can be erased.
-                    self.note_refused(tenant, &serde_json::json!({ "name": name })).await?;
-                }
                 store.write(NoteLoginFailure { tenant, name, at }).await
             };
             counted.map_err(EngineError::from)?;

@@ -4,7 +4,7 @@
 //! [`Identity`] finds it: [`authenticate`] reads the credential of a request, [`cache`] keeps keys that were just
 //! looked up, [`enrol`] knows workers by their certificates, [`key`] knows how a key is written, [`secret`] hashes what
 //! must not be stored. [`keys`] makes keys, [`key_names`] tells which one a row names; [`first_key`] gives a new store its first one. People prove who they are by
-//! a [`password`] ([`login_throttle`] slows guessing down) or by an identity provider ([`oidc`]), and then have a
+//! a [`password`] ([`login_throttle`] slows guessing down, [`refused_logins`] tells of it) or by an identity provider ([`oidc`]), and then have a
 //! [`session`]; a right to decide that one lends another is a [`delegation`]; a [`shown`] credential is looked at again
 //! while its request waits; a [`code`] takes a browser's visit over to a command line.
 
@@ -27,6 +27,7 @@ pub mod oidc;
 mod password;
 pub mod people;
 mod rate;
+mod refused_logins;
 mod renew;
 mod secret;
 mod session;
@@ -55,6 +56,7 @@ struct SharedIdentity {
     keys: cache::Cache,
     rates: rate::Rates,
     passwords: password::Passwords,
+    refused_logins: refused_logins::RefusedLogins,
     workers: enrol::LiveWorkers,
 }
 
@@ -75,7 +77,8 @@ impl Identity {
         let keys = cache::Cache::new(engine.sign_in().remote_wakes());
         let (rates, passwords) = (rate::Rates::default(), password::Passwords::default());
         let workers = enrol::LiveWorkers::default();
-        Self(Arc::new(SharedIdentity { engine, secret, options, keys, rates, passwords, workers }))
+        let refused_logins = refused_logins::RefusedLogins::default();
+        Self(Arc::new(SharedIdentity { engine, secret, options, keys, rates, passwords, refused_logins, workers }))
     }
 
     pub fn options(&self) -> &IdentityOptions {
@@ -84,6 +87,10 @@ impl Identity {
 
     pub(crate) fn passwords(&self) -> &password::Passwords {
         &self.0.passwords
+    }
+
+    fn refused_logins(&self) -> &refused_logins::RefusedLogins {
+        &self.0.refused_logins
     }
 
     fn engine(&self) -> &Engine {

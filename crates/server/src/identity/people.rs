@@ -19,6 +19,9 @@ use crate::api_error::ApiError;
 
 const INVITE_CHARS: usize = 43;
 
+/// How often the change of an account or a tenant is judged, each time as it is then, while others change it as well.
+pub const CHANGE_TRIES: usize = 8;
+
 /// A link that has just been made.
 pub struct NewInvite {
     /// The secret part of the link.
@@ -95,13 +98,18 @@ impl Identity {
             return Err(ApiError::invite_over());
         }
         // As the account is now: to hash a password takes a while.
-        if let Some(mut user) = self.invited(&invite).await? {
-            user.password = Some(kept);
+        for _ in 0..CHANGE_TRIES {
+            let Some(read) = self.invited(&invite).await? else { break };
+            let mut user = UserRow { password: Some(kept.clone()), ..read.clone() };
             access::record_entry(&mut user, now);
             let what = note::done("user.password_set", Some(user.name.clone()), user.id, &json!({ "by": "invite" }));
-            self.write_noted(user.tenant, ChangeUser(user.clone()), what).await?;
-            self.end_sessions(&user, &Actor::user(&user.name)).await?;
-            return Ok(user);
+            if self.write_noted(user.tenant, ChangeUser { read, user: user.clone() }, what).await? == Changed::Done {
+                self.end_sessions(&user, &Actor::user(&user.name)).await?;
+                return Ok(user);
+            }
+        }
+        if invite.user.is_some() {
+            return Err(EngineError::Overloaded.into());
         }
         let user = UserRow {
             roles: [interlock_core::tenant::identity::Role::Admin].into_iter().collect(),

@@ -10,6 +10,7 @@ pub mod codes;
 mod examples;
 mod named;
 mod page;
+pub(crate) mod queries;
 mod refusals;
 mod requests;
 

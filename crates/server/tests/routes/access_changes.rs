@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use axum::body::Body;
 use axum::http::{Request, header};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::approvals::{Person, gate};
 use crate::harness::Api;
@@ -155,4 +155,47 @@ async fn each_change_keeps_its_own_time() {
     bob.send("PATCH", &pat, json!({ "groups": ["sre"] })).await.ok();
     assert_eq!(vote_of(&api, "pat", &run).await, (200, String::new()));
     api.end().await;
+}
+
+/// What is there after changes that were sent at once.
+async fn changed(api: &Api, path: &str, changes: &[Value]) -> Value {
+    let full = format!("/api/v1{path}");
+    let answers = changes.iter().map(|change| api.send("PATCH", &full, change.clone()));
+    for answer in futures::future::join_all(answers).await {
+        answer.ok();
+    }
+    api.get(path).await.ok()
+}
+
+/// An account, a tenant and a webhook's address are written whole: of changes that come at once, none undoes another.
+async fn changes_at_once(api: Api) {
+    let pat = api.post("/users", json!({ "name": "pat", "roles": ["viewer"] })).await.text("user");
+    let hook = api.post("/webhooks", json!({ "name": "github", "source": "github" })).await;
+    assert!(hook.status.is_success(), "{}", hook.body);
+    let changes = [json!({ "disabled": true }), json!({ "display_name": "Pat" }), json!({ "groups": ["sre"] })];
+    let user = changed(&api, &format!("/users/{pat}"), &changes).await;
+    assert_eq!((&user["display_name"], &user["groups"]), (&json!("Pat"), &json!(["sre"])), "{user}");
+    assert!(user["disabled_at"].is_number(), "{user}");
+
+    let changes =
+        ["self_approval", "evidence_always", "ui.task_workspace.enabled"].map(|setting| json!({ setting: true }));
+    let tenant = changed(&api, &format!("/tenants/{}", api.tenant), &changes).await;
+    let settings = &tenant["settings"];
+    assert_eq!((&settings["self_approval"], &settings["evidence_always"]), (&json!(true), &json!(true)), "{tenant}");
+    assert_eq!(settings["ui.task_workspace.enabled"], true, "{tenant}");
+
+    let changes = [json!({ "paused": true }), json!({ "secondary": false })];
+    let address = changed(&api, "/webhooks/github", &changes).await;
+    assert_eq!((&address["paused"], &address["secondary"]), (&json!(true), &json!(false)), "{address}");
+    api.end().await;
+}
+
+#[tokio::test]
+async fn none_of_several_changes_at_once_is_undone() {
+    changes_at_once(Api::new().await).await;
+}
+
+#[tokio::test]
+async fn none_of_several_changes_at_once_is_undone_on_postgresql() {
+    changes_at_once(Api::on_postgres("changes_at_once").await).await;
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::harness::{Api, attempt, completed, task};
 use crate::set_up::{intent, outcome, pay, unsafe_effect};
@@ -34,6 +34,33 @@ async fn a_session_is_registered_renewed_and_ended() {
 
     let nobody = api.post("/agent/nobody/complete-step", json!({})).await;
     assert_eq!(nobody.problem(), (410, "SESSION_GONE"));
+    api.end().await;
+}
+
+/// A message that comes twice is one: it begins no second session, and hands out nothing more.
+#[tokio::test(start_paused = true)]
+async fn a_call_that_comes_again_under_its_name_is_discarded() {
+    let api = Api::new().await;
+    for _ in 0..2 {
+        api.start(json!([task("a")])).await;
+    }
+    let hello = json!({ "worker": "host:1", "queues": ["default"], "slots": 4 });
+    let register = async |key: &str, hello: &Value| {
+        let registered = api.post_with("/agent/register", hello.clone(), &[("idempotency-key", key)]).await.ok();
+        registered["session"].as_str().unwrap().to_owned()
+    };
+    let (first, again) = tokio::join!(register("r-1", &hello), register("r-1", &hello));
+    assert_eq!(first, again);
+    assert_ne!(first, register("r-2", &hello).await, "another call");
+    let other = json!({ "worker": "host:2", "queues": ["default"], "slots": 4 });
+    assert_ne!(first, register("r-1", &other).await, "another worker's call");
+
+    let poll = async |key: &str| {
+        let body = json!({ "session": first, "max": 1, "wait_ms": 5000 });
+        let polled = api.post_with("/agent/poll", body, &[("idempotency-key", key)]).await.ok();
+        polled["assignments"].as_array().unwrap().len()
+    };
+    assert_eq!((poll("p-1").await, poll("p-1").await, poll("p-2").await), (1, 0, 1));
     api.end().await;
 }
 

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use interlock_core::tenant::identity::Role;
 use interlock_evidence::PublicKey;
-use interlock_evidence::export::LoggedEntry;
+use interlock_evidence::export::{LogCopy, LoggedEntry};
 use interlock_evidence::verify_bundle::verify_bundle;
-use interlock_evidence::verify_log::{Expected, LogCopy, VerifiedLog, verify_log};
+use interlock_evidence::verify_log::{Expected, VerifiedLog, verify_log};
 use interlock_server::identity::NewKey;
 use serde_json::{Value, json};
 

@@ -119,13 +119,16 @@ async fn a_frame_may_have_the_name_of_its_call_and_a_trace() {
     let served = ChannelServer::new().await;
     let mut socket = served.worker().await;
     let parent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+    let mut sessions = Vec::new();
     for (id, key) in [(1, "a-name"), (2, "a-name"), (3, "no header\u{7}")] {
         let call = "/api/v1/agent/register";
         let frame = json!({ "id": id, "call": call, "idempotency_key": key, "traceparent": parent, "body": hello() });
         socket.send(Message::text(frame.to_string())).await.unwrap();
         let registered = answer(&mut socket).await;
         assert_eq!((registered["id"].as_u64(), registered["status"].as_u64()), (Some(id), Some(200)), "{registered}");
+        sessions.push(registered["body"]["session"].clone());
     }
+    assert!(sessions[0] == sessions[1] && sessions[1] != sessions[2], "one name is one call: {sessions:?}");
     served.server.end().await;
 }
 

@@ -103,6 +103,29 @@ async fn a_rejection_needs_a_comment_however_it_comes() {
     api.end().await;
 }
 
+async fn sent_several_times_at_once(api: Api) {
+    let ada = Person::new(&api, "ada", json!(["approver"]), json!([])).await;
+    for approve in [true, false].repeat(5) {
+        let run = api.post("/runs", json!({ "plan": gate(1, json!([])) })).await.text("run_id");
+        let ways = Ways::of(&api, &run).await.all(approve, Some("the same"));
+        let words = ways.iter().chain(&ways).chain(&ways).map(|(path, body, _)| ada.post(path, body.clone()));
+        for answer in futures::future::join_all(words).await {
+            assert_eq!(answer.status, 200, "{}", answer.body);
+        }
+    }
+    api.end().await;
+}
+
+#[tokio::test]
+async fn the_same_word_at_once_is_one_vote() {
+    sent_several_times_at_once(Api::new().await).await;
+}
+
+#[tokio::test]
+async fn the_same_word_at_once_is_one_vote_on_postgresql() {
+    sent_several_times_at_once(Api::on_postgres("votes_at_once").await).await;
+}
+
 #[tokio::test]
 async fn the_same_word_once_more_is_answered_with_how_things_stand() {
     let api = Api::new().await;

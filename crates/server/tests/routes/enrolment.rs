@@ -173,6 +173,7 @@ async fn a_token_earns_one_worker_a_certificate_that_says_who_it_is() {
     let facts = CertificateFacts::of_pem(&certificate.certificate).unwrap();
     let identity = WorkerIdentity::of_certificate(&facts).unwrap();
     assert_eq!((identity.tenant, identity.id), (harness.tenant, certificate.identity));
+    assert_eq!(certificate.name.as_deref(), Some("build-7"), "what the worker is called unless it says otherwise");
     assert!(identity.terms.allows_environment("dev") && !identity.terms.allows_environment("prod"));
 
     // A lost answer is asked for again by the same key; another key is refused, and so is a token that was never made.

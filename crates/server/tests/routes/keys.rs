@@ -175,6 +175,10 @@ async fn nuls(api: Api) {
     assert_eq!(api.post("/signals", kept).await.status, 201);
     assert_eq!(api.get("/workflows/a%00b").await.problem(), (400, "REQUEST_INVALID"));
     assert_eq!(api.get("/waits?key=a%00b").await.problem(), (400, "REQUEST_INVALID"));
+    for list in ["workflows", "runs", "schedules", "users"] {
+        let answer = api.get(&format!("/{list}?after=a%00b")).await;
+        assert_eq!(answer.problem(), (400, "REQUEST_INVALID"), "a cursor of {list}");
+    }
     api.end().await;
 }
 
@@ -214,6 +218,19 @@ async fn what_a_key_without_an_owner_has_made_is_told_under_its_name() {
     assert_eq!(api.get("/workflows/ship/versions").await.ok()["versions"][0]["applied_by"], "key test");
     for path in ["/workflows/ship", "/workflows/ship/versions/1"] {
         assert_eq!(api.get(path).await.ok()["applied_by"], "key test", "{path}");
+    }
+    let schedule = json!({ "name": "nightly", "workflow": "ship", "cron": "0 3 * * *" });
+    let inbound = json!({ "name": "hub", "source": "github" });
+    let outbound = json!({ "name": "desk", "url": "https://example.org/hook", "events": ["approval.expired"] });
+    for (path, list, new) in [
+        ("/schedules", "schedules", schedule),
+        ("/webhooks", "endpoints", inbound),
+        ("/webhook-endpoints", "endpoints", outbound),
+    ] {
+        let one = format!("{path}/{}", new["name"].as_str().unwrap());
+        assert_eq!(api.post(path, new).await.ok()["created_by"], "key test", "{path}");
+        assert_eq!(api.get(path).await.ok()[list][0]["created_by"], "key test", "{path}");
+        assert_eq!(api.get(&one).await.ok()["created_by"], "key test", "{one}");
     }
     assert_eq!(api.post("/workflows/ship/disable", json!({})).await.ok()["applied_by"], "key test");
     let revoked = identity["identity"].as_str().unwrap();

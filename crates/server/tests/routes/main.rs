@@ -24,6 +24,7 @@ mod duplicates;
 mod ends;
 mod enrolment;
 mod executions;
+mod fallen_votes;
 mod guard;
 mod guarded;
 mod harness;

@@ -381,6 +381,31 @@ async fn every_sign_in_is_in_the_log() {
     api.end().await;
 }
 
+/// Names that nobody has cost their sender nothing: they do not fill the log, and none is lost.
+#[tokio::test]
+async fn many_failed_sign_ins_from_one_source_are_counted() {
+    let api = Api::new().await;
+    let account = json!({ "name": "ada", "roles": ["viewer"], "password": PASSWORD });
+    api.post("/users", account).await.ok();
+    for number in 0..33 {
+        let name = if number == 30 { "ada".to_owned() } else { format!("made-up-{number}") };
+        let wrong = json!({ "by": "password", "name": name, "password": GIVEN_SECRET });
+        assert_eq!(api.post("/auth/token", wrong).await.problem(), (401, "LOGIN_FAILED"), "{name}");
+    }
+    // What was counted is told after a minute, or when the engine stops.
+    api.engine.stop().await;
+    let logged = log(&api).await;
+    let failed = about(&logged, "login.failed", &api.tenant.to_string());
+    let mut told: Vec<_> = failed.iter().filter_map(|logged| logged["opened"]["details"].as_str()).collect();
+    let notes = api.engine.store().audit_notes(api.tenant, 1_000).await.unwrap();
+    told.extend(notes.iter().filter(|note| note.kind == "login.failed").map(|note| note.details.as_str()));
+    assert_eq!(told.len(), 21, "{told:?}");
+    assert_eq!(told.iter().filter(|told| told.contains("made-up-")).count(), 20);
+    let counted: Value = serde_json::from_str(told.iter().find(|told| told.contains("more")).unwrap()).unwrap();
+    assert_eq!(counted, json!({ "more": 13, "accounts": ["ada"] }));
+    api.end().await;
+}
+
 /// No caller asks for them: the server makes its first keys and the first admin's link by itself.
 #[tokio::test(start_paused = true)]
 async fn the_first_admin_is_in_the_log() {

@@ -222,12 +222,13 @@ async fn what_the_provider_changes_is_a_change_of_access() {
     assert!(world.sign_in("ada").await.session.is_some());
     let ada = world.account("ada").await.unwrap();
     let reordered = UserRow { groups: vec!["chess".into(), "sre".into()], ..ada.clone() };
-    world.engine.store().write(ChangeUser(reordered)).await.unwrap();
+    world.engine.store().write(ChangeUser { read: ada.clone(), user: reordered }).await.unwrap();
     assert!(world.sign_in("ada").await.session.is_some());
     assert_eq!(world.account("ada").await.unwrap().access_changed_at, None, "it has named the same in another order");
 
-    let fewer = UserRow { groups: vec!["chess".into()], ..ada };
-    world.engine.store().write(ChangeUser(fewer)).await.unwrap();
+    let ada = world.account("ada").await.unwrap();
+    let fewer = UserRow { groups: vec!["chess".into()], ..ada.clone() };
+    world.engine.store().write(ChangeUser { read: ada, user: fewer }).await.unwrap();
     assert!(world.sign_in("ada").await.session.is_some());
     let ada = world.account("ada").await.unwrap();
     assert_eq!(ada.groups, ["sre", "chess"]);

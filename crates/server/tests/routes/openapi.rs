@@ -1,6 +1,7 @@
 //! The description is complete, unambiguous and up to date.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use axum::body::Body;
@@ -29,15 +30,51 @@ fn operations(document: &Value) -> Vec<(&str, &str, &Value)> {
         .collect()
 }
 
-#[test]
-fn the_copy_in_the_reference_is_fresh() {
-    let path = root().join("docs/reference/openapi.json");
-    let fresh = format!("{}\n", interlock_server::openapi::text());
+/// Holds a file of the repository against what it must be, or makes it so.
+fn hold_fresh(file: &str, fresh: &str) {
+    let path = root().join(file);
     if std::env::var_os("UPDATE_REFERENCE").is_some() {
-        std::fs::write(&path, &fresh).unwrap();
+        std::fs::write(&path, fresh).unwrap();
     }
     let copy = std::fs::read_to_string(&path).unwrap_or_default();
-    assert!(copy == fresh, "docs/reference/openapi.json is stale: run the test with UPDATE_REFERENCE=1 and commit it");
+    assert!(copy == fresh, "{file} is stale: run the test with UPDATE_REFERENCE=1 and commit it");
+}
+
+#[test]
+fn the_copy_in_the_reference_is_fresh() {
+    hold_fresh("docs/reference/openapi.json", &format!("{}\n", interlock_server::openapi::text()));
+}
+
+#[test]
+fn the_server_knows_the_queries_of_the_description() {
+    let document = document();
+    let mut fresh = "# What queries may hold, and in which form. Made by the tests of the description.\n".to_owned();
+    for (path, method, operation) in operations(&document) {
+        let parameters = operation["parameters"].as_array().into_iter().flatten();
+        let of_query: Vec<_> = parameters.filter(|parameter| parameter["in"] == "query").collect();
+        if of_query.is_empty() {
+            continue;
+        }
+        write!(fresh, "{} {path}", method.to_uppercase()).unwrap();
+        for parameter in of_query {
+            write!(fresh, " {}:{}", parameter["name"].as_str().unwrap(), form(&parameter["schema"])).unwrap();
+        }
+        fresh.push('\n');
+    }
+    hold_fresh("crates/server/src/openapi/queries.txt", &fresh);
+}
+
+/// The form of a value, as the check of queries tells them apart.
+fn form(schema: &Value) -> &'static str {
+    let named = schema["$ref"].as_str().and_then(|reference| reference.rsplit('/').next());
+    match (named, schema["type"].as_str()) {
+        (Some("Timestamp"), _) => "instant",
+        (Some("Millis"), _) => "span",
+        (_, Some("integer")) => "whole",
+        (_, Some("boolean")) => "flag",
+        (_, Some("array")) => "list",
+        _ => "text",
+    }
 }
 
 #[test]

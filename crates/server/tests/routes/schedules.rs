@@ -172,7 +172,10 @@ async fn a_files_schedules_follow_the_file() {
     api.post("/workflows", json!({ "source": file(two) })).await.ok();
     assert_eq!(api.get("/workflows/nightly").await.ok()["applied_by"], "key test");
     let made = api.get("/schedules/nightly").await.ok();
-    assert_eq!(made.get("created_by"), None, "a key without an owner is no person: nobody starts its runs: {made}");
+    assert_eq!(made["created_by"], "key test", "{made}");
+    let run = api.post("/schedules/nightly/trigger", json!({})).await.text("run_id");
+    let run = api.get(&format!("/runs/{run}")).await.ok();
+    assert_eq!(run.get("started_by"), None, "a key without an owner is no person: nobody starts its runs: {run}");
     let names = async || {
         let listed = api.get("/schedules").await.ok();
         let names = listed["schedules"].as_array().unwrap().iter().map(|row| row["name"].as_str().unwrap().to_owned());

@@ -1,5 +1,7 @@
 //! Workers that are connected and are given less, over HTTP: errored, and in maintenance.
 
+use std::time::Duration;
+
 use serde_json::json;
 
 use crate::assignments::{answer, keeper, poll, start};
@@ -63,6 +65,33 @@ async fn an_operator_keeps_new_work_from_a_worker_and_ends_that() {
     let ended = api.send("DELETE", &format!("/api/v1{path}"), json!({})).await.ok();
     assert_eq!((&ended["state"], ended.get("maintenance")), (&json!("online"), None), "{ended}");
     assert_eq!(poll(&api, &session).await["offers"][0]["run"], json!(run));
+    api.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_worker_that_was_offline_a_moment_ago_is_named_while_others_are_asked_first() {
+    let api = Api::new().await;
+    keeper(&api, "box").await;
+    // Its lease runs out.
+    tokio::time::sleep(Duration::from_secs(25)).await;
+    let stays = keeper(&api, "stays").await;
+    let back = keeper(&api, "box").await;
+    let run = start(&api).await;
+    let passed_over = async || {
+        let why = api.get(&format!("/runs/{run}/why")).await.ok();
+        why["because"].as_array().unwrap().iter().find(|cause| cause["cause"] == "passed_over").cloned()
+    };
+    let told = passed_over().await.expect("another worker comes first");
+    let skipped = &told["workers"][0];
+    assert_eq!((&skipped["worker"], &skipped["session"]), (&json!("box"), &json!(back)), "{told}");
+    assert_eq!((&skipped["reason"], told["workers"].as_array().unwrap().len()), (&json!("recently_offline"), 1));
+    assert!(skipped["until"].as_i64().is_some_and(|until| until > api.engine.now().0), "{told}");
+
+    assert_eq!(poll(&api, &back).await.get("offers"), None, "as it is told");
+    // No other is left, so it is skipped no more.
+    api.engine.workers().unregister(stays.parse().unwrap()).await.unwrap();
+    assert_eq!(passed_over().await, None);
+    assert_eq!(poll(&api, &back).await["offers"][0]["run"], json!(run));
     api.end().await;
 }
 

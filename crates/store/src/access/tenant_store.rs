@@ -1,4 +1,5 @@
 use std::collections::HashMap;
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use interlock_core::ids::{
@@ -133,7 +134,7 @@ tenant_reads! {
     deliveries(endpoint: InboundId, before: Timestamp, limit: usize) -> Vec<DeliveryRecord>;
     outbound_endpoints(limit: usize) -> Vec<OutboundRow>;
     messages(endpoint: OutboundId, before: Option<OutboxId>, limit: usize) -> Vec<MessageRow>;
-    attempts(message: OutboxId) -> Vec<AttemptRow>;
+    attempts(endpoint: OutboundId, messages: RangeInclusive<OutboxId>) -> Vec<(OutboxId, AttemptRow)>;
     dead_letters(before: Option<OutboxId>, limit: usize) -> Vec<DeadLetter>;
 
     // People and keys.

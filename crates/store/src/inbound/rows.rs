@@ -1,4 +1,4 @@
-use interlock_core::ids::{InboundId, SignalId, TenantId};
+use interlock_core::ids::{InboundId, KeyId, SignalId, TenantId};
 use interlock_core::json::Json;
 use interlock_core::state::IdempotencyState;
 use interlock_core::time::Timestamp;
@@ -18,19 +18,17 @@ pub struct InboundRow {
     pub paused: bool,
     pub secrets: Secrets,
     pub created_at: Timestamp,
+    /// A person, or the id of a key that no person owns.
     pub created_by: Option<String>,
     /// The person who gave it its present secret, where that is not the person who made it.
     pub secret_by: Option<String>,
 }
 
 impl InboundRow {
-    /// All people who have held a secret of it, and so could have sent what came.
+    /// All people who have held a secret of it, and so could have sent what came, and the key that gave it its present one.
     pub fn makers(&self) -> Vec<String> {
-        self.created_by
-            .iter()
-            .chain(self.secret_by.iter().filter(|by| Some(*by) != self.created_by.as_ref()))
-            .cloned()
-            .collect()
+        let person = self.created_by.as_ref().filter(|name| name.parse::<KeyId>().is_err());
+        person.into_iter().chain(self.secret_by.as_ref().filter(|by| Some(*by) != person)).cloned().collect()
     }
 }
 

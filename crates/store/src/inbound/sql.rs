@@ -9,7 +9,8 @@ statements! {
 
     INBOUND_CHANGE on inbound_endpoints {
         both: "UPDATE inbound_endpoints SET header = $1, secondary = $2, paused = $3, secret = $4, previous_secret = $5,
-               previous_until = $6, secret_by = $7 WHERE tenant_id = $8 AND endpoint_id = $9"
+               previous_until = $6, secret_by = $7 WHERE tenant_id = $8 AND endpoint_id = $9
+               AND secret = $10 AND secondary = $11 AND paused = $12"
     }
 
     INBOUND_REMOVE on inbound_endpoints {

@@ -25,19 +25,24 @@ impl Write for AddInbound {
     }
 }
 
-/// Secrets, switches.
+/// Secrets and switches of an address that is still as it was read. [`Changed::Gone`] where another has changed it since, or
+/// it is not there.
 #[derive(Debug, Clone)]
-pub struct ChangeInbound(pub InboundRow);
+pub struct ChangeInbound {
+    pub read: InboundRow,
+    pub row: InboundRow,
+}
 
 impl Write for ChangeInbound {
     type Answer = Changed;
     boxed!();
 
     async fn apply<D: Db>(&self, db: &D) -> Result<Changed, DbError> {
-        let row = &self.0;
+        let Self { read, row } = self;
         let mut values = args![row.header.as_ref(), row.secondary, row.paused];
         values.extend(secret_values(&row.secrets));
         values.extend(args![row.secret_by.as_ref(), row.tenant, row.id]);
+        values.extend(args![&read.secrets.current, read.secondary, read.paused]);
         changed(db, &sql::INBOUND_CHANGE, values).await
     }
 }

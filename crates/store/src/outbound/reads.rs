@@ -1,3 +1,5 @@
+use std::ops::RangeInclusive;
+
 use interlock_core::ids::{OutboundId, OutboxId, TenantId};
 use interlock_core::time::{Millis, Timestamp};
 
@@ -66,16 +68,25 @@ impl Store {
         self.every(&sql::MESSAGES_BETWEEN, values, message).await
     }
 
-    pub async fn attempts(&self, tenant: TenantId, message: OutboxId) -> Result<Vec<AttemptRow>, ReadError> {
-        self.every(&sql::ATTEMPTS, args![tenant, message], |mut row| {
-            Ok(AttemptRow {
+    /// What was tried for each of an endpoint's messages from one to another, by message.
+    pub async fn attempts(
+        &self,
+        tenant: TenantId,
+        endpoint: OutboundId,
+        messages: RangeInclusive<OutboxId>,
+    ) -> Result<Vec<(OutboxId, AttemptRow)>, ReadError> {
+        let values = args![tenant, destination(endpoint), *messages.start(), *messages.end()];
+        self.every(&sql::ATTEMPTS, values, |mut row| {
+            let message = row.id("outbox_id")?;
+            let attempt = AttemptRow {
                 attempt: row.num("attempt")?,
                 at: row.time("at")?,
                 duration: Millis(row.num("duration_ms")?),
                 status: row.opt_num("status")?,
                 error: row.opt_text("error")?,
                 excerpt: row.opt_text("excerpt")?,
-            })
+            };
+            Ok((message, attempt))
         })
         .await
     }

@@ -23,6 +23,7 @@ pub struct OutboundRow {
     pub fed_at: Timestamp,
     pub failing_since: Option<Timestamp>,
     pub created_at: Timestamp,
+    /// A person, or the id of a key that no person owns.
     pub created_by: Option<String>,
 }
 

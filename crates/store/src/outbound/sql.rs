@@ -11,7 +11,7 @@ statements! {
     OUTBOUND_CHANGE on outbound_endpoints {
         both: "UPDATE outbound_endpoints SET url = $1, description = $2, events = $3, workflows = $4, secret = $5,
                previous_secret = $6, previous_until = $7, state = $8, note = $9, failing_since = $10
-               WHERE tenant_id = $11 AND endpoint_id = $12"
+               WHERE tenant_id = $11 AND endpoint_id = $12 AND secret = $13 AND state = $14"
     }
 
     OUTBOUND_REMOVE on outbound_endpoints {
@@ -83,9 +83,21 @@ statements! {
                excerpt = excluded.excerpt"
     }
 
+    /// The attempts of a whole page of an endpoint's messages: outbox_by_destination for the messages, then the primary key
+    /// for each one's. The `+` and the `OFFSET` keep the range away from the attempts, among which are those of other
+    /// endpoints.
     ATTEMPTS on outbound_attempts {
-        both: "SELECT attempt, at, duration_ms, status, error, excerpt FROM outbound_attempts
-               WHERE tenant_id = $1 AND outbox_id = $2 ORDER BY attempt"
+        sqlite: "SELECT a.outbox_id, a.attempt, a.at, a.duration_ms, a.status, a.error, a.excerpt
+                 FROM outbox o INDEXED BY outbox_by_destination CROSS JOIN outbound_attempts a
+                 ON a.tenant_id = o.tenant_id AND a.outbox_id = +o.outbox_id
+                 WHERE o.tenant_id = $1 AND o.destination = $2 AND o.outbox_id >= $3 AND o.outbox_id <= $4
+                 ORDER BY o.outbox_id, a.attempt",
+        postgres: "SELECT a.outbox_id, a.attempt, a.at, a.duration_ms, a.status, a.error, a.excerpt
+                   FROM outbox o CROSS JOIN LATERAL (SELECT t.outbox_id, t.attempt, t.at, t.duration_ms, t.status, t.error,
+                   t.excerpt FROM outbound_attempts t WHERE t.tenant_id = o.tenant_id AND t.outbox_id = o.outbox_id
+                   OFFSET 0) AS a
+                   WHERE o.tenant_id = $1 AND o.destination = $2 AND o.outbox_id >= $3 AND o.outbox_id <= $4
+                   ORDER BY o.outbox_id, a.attempt"
     }
 
     /// outbox_by_destination, which SQLite without statistics would pass over for the primary key.

@@ -21,22 +21,29 @@ impl Write for AddOutbound {
     }
 }
 
-/// Everything but identity; the feed's position only forward.
+/// Everything but identity, of an endpoint whose secret and state are still as they were read; the feed's position only
+/// forward. [`Changed::Gone`] where another has changed them since, or it is not there.
 #[derive(Debug, Clone)]
-pub struct ChangeOutbound(pub OutboundRow);
+pub struct ChangeOutbound {
+    pub read: OutboundRow,
+    pub row: OutboundRow,
+}
 
 impl Write for ChangeOutbound {
     type Answer = Changed;
     boxed!();
 
     async fn apply<D: Db>(&self, db: &D) -> Result<Changed, DbError> {
-        let row = &self.0;
+        let Self { read, row } = self;
         let mut values =
             args![&row.url, row.description.as_ref(), names(row.events.as_ref())?, names(row.workflows.as_ref())?];
         values.extend(secret_values(&row.secrets));
         values.extend(args![row.state.as_str(), row.note.as_ref(), row.failing_since, row.tenant, row.id]);
+        values.extend(args![&read.secrets.current, read.state.as_str()]);
         let answer = changed(db, &sql::OUTBOUND_CHANGE, values).await?;
-        db.execute(&sql::OUTBOUND_SKIP, args![row.fed_to, row.tenant, row.id]).await?;
+        if answer == Changed::Done {
+            db.execute(&sql::OUTBOUND_SKIP, args![row.fed_to, row.tenant, row.id]).await?;
+        }
         Ok(answer)
     }
 }

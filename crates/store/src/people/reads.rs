@@ -66,7 +66,7 @@ impl Store {
     }
 }
 
-fn user(mut row: Row) -> Result<UserRow, CorruptRow> {
+pub(super) fn user(mut row: Row) -> Result<UserRow, CorruptRow> {
     Ok(UserRow {
         tenant: row.id("tenant_id")?,
         id: row.id("user_id")?,

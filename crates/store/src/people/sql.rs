@@ -13,6 +13,16 @@ statements! {
                WHERE tenant_id = $12 AND user_id = $13"
     }
 
+    /// The account before it is written whole: PostgreSQL keeps others from it until then. SQLite has one writer anyway.
+    USER_HELD on users {
+        sqlite: "SELECT tenant_id, user_id, name, display_name, email, roles, groups, installation, password, issuer,
+                 subject, created_at, created_by, disabled_at, last_login_at, access_changed_at, access_changed_by
+                 FROM users WHERE tenant_id = ?1 AND user_id = ?2",
+        postgres: "SELECT tenant_id, user_id, name, display_name, email, roles, groups, installation, password, issuer,
+                   subject, created_at, created_by, disabled_at, last_login_at, access_changed_at, access_changed_by
+                   FROM users WHERE tenant_id = $1 AND user_id = $2 FOR UPDATE"
+    }
+
     USER_SIGNED_IN on users {
         both: "UPDATE users SET last_login_at = $1 WHERE tenant_id = $2 AND user_id = $3"
     }

@@ -2,7 +2,7 @@ use interlock_core::ids::{TenantId, UserId};
 use interlock_core::json::Hash;
 use interlock_core::time::Timestamp;
 
-use super::{InviteRow, UserRow, UserSessionRow, sql};
+use super::{InviteRow, UserRow, UserSessionRow, reads, sql};
 use crate::db::Db;
 use crate::error::DbError;
 use crate::value::{Value, args};
@@ -21,16 +21,28 @@ impl Write for AddUser {
     }
 }
 
-/// Everything but the name.
+/// Everything but the name, of an account that is still as it was read. [`Changed::Gone`] where another has changed it
+/// since, or it is not there: what was decided about it meanwhile is not undone.
 #[derive(Debug, Clone)]
-pub struct ChangeUser(pub UserRow);
+pub struct ChangeUser {
+    pub read: UserRow,
+    pub user: UserRow,
+}
 
 impl Write for ChangeUser {
     type Answer = Changed;
     boxed!();
 
     async fn apply<D: Db>(&self, db: &D) -> Result<Changed, DbError> {
-        changed(db, &sql::USER_CHANGE, changed_user_values(&self.0)?).await
+        let Self { read, user } = self;
+        let held = db.query(&sql::USER_HELD, args![user.tenant, user.id]).await?.pop();
+        let held = held.map(reads::user).transpose()?;
+        // Signing in changes nothing that is written here.
+        let is_as_read = |held: UserRow| UserRow { last_login_at: read.last_login_at, ..held } == *read;
+        if !held.is_some_and(is_as_read) {
+            return Ok(Changed::Gone);
+        }
+        changed(db, &sql::USER_CHANGE, changed_user_values(user)?).await
     }
 }
 
@@ -128,11 +140,11 @@ impl Write for AddInvite {
     }
 }
 
-/// An invite for a person, whose account notes that its access changes hands. [`Changed::Gone`] if there is no account.
+/// An invite for a person, whose account notes that its access changes hands. [`Changed::Gone`] as for [`ChangeUser`].
 #[derive(Debug, Clone)]
 pub struct InviteUser {
     pub invite: InviteRow,
-    pub user: UserRow,
+    pub account: ChangeUser,
 }
 
 impl Write for InviteUser {
@@ -140,7 +152,7 @@ impl Write for InviteUser {
     boxed!();
 
     async fn apply<D: Db>(&self, db: &D) -> Result<Changed, DbError> {
-        let answer = ChangeUser(self.user.clone()).apply(db).await?;
+        let answer = self.account.apply(db).await?;
         if answer == Changed::Done {
             AddInvite(self.invite).apply(db).await?;
         }
@@ -221,7 +233,7 @@ impl Write for ForgetLoginFailures {
 
 of_tenant! {
     AddUser.0.tenant;
-    ChangeUser.0.tenant;
+    ChangeUser.user.tenant;
     NoteSignIn.tenant;
     OpenUserSession.0.tenant;
     TouchUserSession.tenant;

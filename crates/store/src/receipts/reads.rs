@@ -34,6 +34,7 @@ fn receipt(mut row: Row) -> Result<ReceiptRow, CorruptRow> {
         intent_at: row.time("intent_at")?,
         outcome_at: row.opt_time("outcome_at")?,
         late: row.flag("late")?,
+        unsettled: row.flag("unsettled")?,
         bundle: row.opt_hash("bundle")?.map(HashHex),
     };
     Ok(ReceiptRow { run, receipt })

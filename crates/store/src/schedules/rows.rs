@@ -35,6 +35,7 @@ pub struct ScheduleRow {
     pub last_run: Option<RunId>,
     pub revision: u64,
     pub created_at: Timestamp,
+    /// A person, or the id of a key that no person owns.
     pub created_by: Option<String>,
     pub updated_at: Timestamp,
 }

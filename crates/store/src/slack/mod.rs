@@ -7,6 +7,6 @@ mod writes;
 
 pub use rows::{ApprovalCardRow, NoticeRow, SlackLinkRequestRow, SlackLinkRow, SlackRow, SlackUser};
 pub use writes::{
-    AddSlackLinkRequest, BeginNotice, CardChange, ClimbRung, ForgetNotice, LinkSlackUser, NoticePosted, PublishCards,
-    PutSlack, QueuedNotice, RemoveSlack, UnlinkSlackUser,
+    AddSlackLinkRequest, BeginNotice, CardChange, ChangeSlack, ClimbRung, ForgetNotice, LinkSlackUser, NoticePosted,
+    PublishCards, PutSlack, QueuedNotice, RemoveSlack, UnlinkSlackUser,
 };

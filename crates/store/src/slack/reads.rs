@@ -69,7 +69,7 @@ impl Store {
     }
 }
 
-fn slack(mut row: Row) -> Result<SlackRow, CorruptRow> {
+pub(super) fn slack(mut row: Row) -> Result<SlackRow, CorruptRow> {
     Ok(SlackRow {
         tenant: row.id("tenant_id")?,
         id: row.id("connection_id")?,

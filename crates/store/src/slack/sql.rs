@@ -45,6 +45,16 @@ statements! {
                created_by, secret_at, secret_by FROM slack_connections WHERE tenant_id = $1"
     }
 
+    /// The connection before it is written whole: PostgreSQL keeps others from it until then. SQLite has one writer anyway.
+    SLACK_HELD on slack_connections {
+        sqlite: "SELECT tenant_id, connection_id, team_id, enterprise_id, channel, escalation_channel, bot_token, secret,
+                 previous_secret, previous_until, pagerduty_key, rung_prod_ms, rung_other_ms, fed_to, fed_at, created_at,
+                 created_by, secret_at, secret_by FROM slack_connections WHERE tenant_id = ?1",
+        postgres: "SELECT tenant_id, connection_id, team_id, enterprise_id, channel, escalation_channel, bot_token, secret,
+                   previous_secret, previous_until, pagerduty_key, rung_prod_ms, rung_other_ms, fed_to, fed_at, created_at,
+                   created_by, secret_at, secret_by FROM slack_connections WHERE tenant_id = $1 FOR UPDATE"
+    }
+
     /// slack_connections_by_id: Slack names no tenant.
     SLACK_AT on slack_connections {
         both: "SELECT tenant_id, connection_id, team_id, enterprise_id, channel, escalation_channel, bot_token, secret,

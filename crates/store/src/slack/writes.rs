@@ -3,7 +3,7 @@ use interlock_core::json::Hash;
 use interlock_core::time::Timestamp;
 use interlock_core::work::notice::Notice;
 
-use super::{SlackLinkRequestRow, SlackLinkRow, SlackRow, sql};
+use super::{SlackLinkRequestRow, SlackLinkRow, SlackRow, reads, sql};
 use crate::db::Db;
 use crate::error::DbError;
 use crate::outbound::NewMessage;
@@ -28,6 +28,30 @@ impl Write for PutSlack {
         values.extend(args![row.pagerduty_key.as_ref(), row.rung_prod, row.rung_other, row.fed_to, row.fed_at]);
         values.extend(args![row.created_at, row.created_by.as_ref(), row.secret_at, row.secret_by.as_ref()]);
         changed(db, &sql::SLACK_PUT, values).await
+    }
+}
+
+/// Changes a connection that is still as it was read, apart from its place in the feed. [`Changed::Gone`] where another has
+/// changed it since, or it is not there: a secret that was replaced meanwhile does not come back.
+#[derive(Debug, Clone)]
+pub struct ChangeSlack {
+    pub read: SlackRow,
+    pub row: SlackRow,
+}
+
+impl Write for ChangeSlack {
+    type Answer = Changed;
+    boxed!();
+
+    async fn apply<D: Db>(&self, db: &D) -> Result<Changed, DbError> {
+        let Self { read, row } = self;
+        let held = db.query(&sql::SLACK_HELD, args![row.tenant]).await?.pop();
+        let held = held.map(reads::slack).transpose()?;
+        let is_as_read = |held: SlackRow| SlackRow { fed_to: read.fed_to, fed_at: read.fed_at, ..held } == *read;
+        if !held.is_some_and(is_as_read) {
+            return Ok(Changed::Gone);
+        }
+        PutSlack(row.clone()).apply(db).await
     }
 }
 

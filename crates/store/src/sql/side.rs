@@ -85,6 +85,10 @@ statements! {
                ON CONFLICT (tenant_id, approval_id, person) DO NOTHING"
     }
 
+    VOTE_DROP on votes {
+        both: "DELETE FROM votes WHERE tenant_id = $1 AND approval_id = $2 AND person = $3"
+    }
+
     /// Guard: no other run continues this one.
     SUCCESSOR_INSERT on successors {
         both: "INSERT INTO successors (tenant_id, run_id, continued_by) VALUES ($1, $2, $3)
@@ -96,14 +100,15 @@ statements! {
     /// find; or one of an effect that may be repeated. Everything else is told by the run that has the intent.
     RECEIPT_PUT on receipts {
         both: "INSERT INTO receipts (tenant_id, receipt_id, run_id, position, iteration, attempt, effect_key, effect, state,
-               request, response, intent_at, outcome_at, late, bundle)
-               VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)
+               request, response, intent_at, outcome_at, late, unsettled,
+               bundle)
+               VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)
                ON CONFLICT (tenant_id, effect_key) DO UPDATE SET state = excluded.state, attempt = excluded.attempt,
                run_id = excluded.run_id, position = excluded.position, iteration = excluded.iteration,
                effect = excluded.effect, request = excluded.request, response = excluded.response, intent_at = excluded.intent_at, outcome_at = excluded.outcome_at,
-               late = excluded.late, bundle = excluded.bundle
+               late = excluded.late, unsettled = excluded.unsettled, bundle = excluded.bundle
                WHERE receipts.receipt_id = excluded.receipt_id AND CASE WHEN excluded.state = 'intent'
-               THEN receipts.state = 'failed' OR (receipts.state = 'intent' AND receipts.effect <> 'unsafe')
+               THEN receipts.state = 'failed' OR (receipts.state IN ('intent', 'in_doubt') AND receipts.effect <> 'unsafe')
                WHEN excluded.state = 'in_doubt' THEN receipts.run_id = excluded.run_id AND receipts.state = 'intent'
                ELSE receipts.run_id = excluded.run_id AND receipts.state IN ('intent', 'in_doubt') END"
     }
@@ -151,7 +156,7 @@ statements! {
     /// A row if RECEIPT_PUT would change none: its condition, the other way round.
     INSPECT_RECEIPT on receipts {
         both: "SELECT 1 FROM receipts WHERE tenant_id = $1 AND effect_key = $2 AND NOT (receipt_id = $3
-               AND CASE WHEN $4 = 'intent' THEN state = 'failed' OR (state = 'intent' AND effect <> 'unsafe')
+               AND CASE WHEN $4 = 'intent' THEN state = 'failed' OR (state IN ('intent', 'in_doubt') AND effect <> 'unsafe')
                WHEN $4 = 'in_doubt' THEN run_id = $5 AND state = 'intent'
                ELSE run_id = $5 AND state IN ('intent', 'in_doubt') END)"
     }

@@ -14,6 +14,7 @@ use interlock_core::time::Timestamp;
 use rusqlite::{CachedStatement, Connection, ToSql, params};
 
 use super::SqliteDb;
+use super::file::DatabaseFile;
 use super::memory::Memory;
 use crate::error::{DbError, Refusal};
 use crate::lane::{Committer, Group, entry_of};
@@ -21,13 +22,13 @@ use crate::plans::{PlansInUse, plan_used_at};
 use crate::sql::live::{LiveList, LiveRowWrite, live_row, says};
 use crate::sql::{Stmt, hot, side};
 use crate::submit::{Guard, Item, Outcome, Prepared, SideStmt};
-use crate::tenants::PutTenant;
+use crate::tenants::{ChangeTenant, PutTenant};
 use crate::value::args;
 use crate::write::BoxedWrite;
 
 /// The writer's connection: its own, or the shared one of a database in memory.
 pub(crate) enum Writer {
-    Own(Connection),
+    Own(Connection, Box<DatabaseFile>),
     Shared(Arc<Memory>),
 }
 
@@ -106,7 +107,10 @@ impl Committer for SqliteCommitter {
         let mut bad: HashMap<usize, String> = HashMap::new();
         let outcomes = {
             let connection = match &self.writer {
-                Writer::Own(connection) => WriterConnection::Own(connection),
+                Writer::Own(connection, file) => {
+                    file.check()?;
+                    WriterConnection::Own(connection)
+                }
                 Writer::Shared(memory) => {
                     WriterConnection::Shared(memory.connection.lock().unwrap_or_else(PoisonError::into_inner))
                 }
@@ -116,7 +120,7 @@ impl Committer for SqliteCommitter {
             }
             let mut shared_known;
             let known = match &self.writer {
-                Writer::Own(_) => &mut self.known,
+                Writer::Own(..) => &mut self.known,
                 // Another store on the same memory may have changed the rows.
                 Writer::Shared(_) => {
                     shared_known = CommittedRows::default();
@@ -225,6 +229,9 @@ impl Transaction<'_> {
 
     fn op(&mut self, op: &BoxedWrite) -> Result<Outcome, DbError> {
         if let Some(PutTenant(tenant)) = op.downcast() {
+            self.known.tenants.remove(&tenant.id);
+        }
+        if let Some(ChangeTenant { tenant, .. }) = op.downcast() {
             self.known.tenants.remove(&tenant.id);
         }
         op.on_sqlite(&self.db).map(Outcome::Answer)

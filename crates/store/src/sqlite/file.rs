@@ -2,7 +2,7 @@
 
 use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{Read as _, Seek as _, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -15,6 +15,42 @@ use crate::error::{DbError, OpenError};
 /// Held as long as the store is open. The operating system releases it when the process dies.
 #[derive(Debug)]
 pub(crate) struct FileLock(#[expect(dead_code, reason = "the lock is the open file")] File);
+
+/// The file that the writer has open. A file that is removed or replaced stays open and takes commits, which nobody finds
+/// again once the process has ended: so the writer looks before each commit whether its path still leads to it.
+#[derive(Debug)]
+pub(crate) struct DatabaseFile {
+    path: PathBuf,
+    /// Device and inode.
+    identity: (u64, u64),
+}
+
+impl DatabaseFile {
+    /// The file at this path, which was just opened.
+    pub fn at(path: &Path) -> Result<Self, OpenError> {
+        let identity = identity(path).map_err(|error| file_error(path, error))?;
+        Ok(Self { path: path.to_owned(), identity })
+    }
+
+    /// Refuses where the path leads to no file, or to another one. A path that cannot be looked at says nothing.
+    pub fn check(&self) -> Result<(), DbError> {
+        let path = self.path.display();
+        match identity(&self.path) {
+            Ok(found) if found != self.identity => Err(DbError::FileGone(format!(
+                "another file is in the place of {path}, which the server has open: restart the server"
+            ))),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Err(DbError::FileGone(format!(
+                "{path} was removed or moved while the server has it open: put it back, or restore a backup and restart the \
+                 server"
+            ))),
+            _ => Ok(()),
+        }
+    }
+}
+
+fn identity(path: &Path) -> std::io::Result<(u64, u64)> {
+    std::fs::metadata(path).map(|found| (found.dev(), found.ino()))
+}
 
 /// Takes the lock beside the database, or says who has it.
 pub(crate) fn lock(path: &Path) -> Result<FileLock, OpenError> {
@@ -66,12 +102,21 @@ fn file_error(path: &Path, error: std::io::Error) -> OpenError {
     OpenError::File { path: path.display().to_string(), what: error.to_string() }
 }
 
-/// The writer's connection, or a reader's.
+/// The writer's connection, which makes the file.
 pub(crate) fn connect(path: &Path) -> Result<Connection, OpenError> {
+    make_private(path)?;
+    connect_to(path, OpenFlags::default())
+}
+
+/// A reader's connection beside the writer's. Where the file is gone it makes no empty one in its place.
+pub(crate) fn connect_beside(path: &Path) -> Result<Connection, OpenError> {
+    connect_to(path, OpenFlags::default().difference(OpenFlags::SQLITE_OPEN_CREATE))
+}
+
+fn connect_to(path: &Path, flags: OpenFlags) -> Result<Connection, OpenError> {
     let sqlite_error =
         |error: rusqlite::Error| OpenError::File { path: path.display().to_string(), what: error.to_string() };
-    make_private(path)?;
-    let connection = Connection::open(path).map_err(sqlite_error)?;
+    let connection = Connection::open_with_flags(path, flags).map_err(sqlite_error)?;
     configure(&connection).map_err(sqlite_error)?;
     check_ours(&connection, path)?;
     // FULL: a commit is on disk before it is answered. Checkpoints after 4,000 pages keep the log near 16 MiB. The cache
@@ -130,6 +175,25 @@ pub(crate) fn configure(connection: &Connection) -> rusqlite::Result<()> {
 mod tests {
     use super::*;
     use std::os::unix::fs::PermissionsExt as _;
+
+    #[test]
+    fn a_file_that_is_removed_or_replaced_is_noticed() {
+        let folder = std::env::temp_dir().join(format!("interlock-gone-{}", std::process::id()));
+        let path = folder.join("interlock.db");
+        let _lock = lock(&path).unwrap();
+        let _connection = connect(&path).unwrap();
+        let file = DatabaseFile::at(&path).unwrap();
+        assert!(file.check().is_ok());
+        let aside = folder.join("aside");
+        std::fs::rename(&path, &aside).unwrap();
+        assert!(matches!(file.check(), Err(DbError::FileGone(what)) if what.contains("was removed or moved")));
+        assert!(connect_beside(&path).is_err() && !path.exists(), "a reader makes no empty database");
+        std::fs::write(&path, "").unwrap();
+        assert!(matches!(file.check(), Err(DbError::FileGone(what)) if what.contains("another file")));
+        std::fs::rename(&aside, &path).unwrap();
+        assert!(file.check().is_ok(), "it is back");
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
 
     #[test]
     fn what_is_made_is_its_owners_alone() {

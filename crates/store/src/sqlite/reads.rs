@@ -35,7 +35,7 @@ const STEPS_BETWEEN_LOOKS: i32 = 10_000;
 impl Pool {
     pub fn new(path: PathBuf, readers: usize, timeout: Duration) -> Self {
         let permits = Semaphore::new(readers.max(1));
-        Self { path, idle: Mutex::default(), permits, connect: file::connect, timeout }
+        Self { path, idle: Mutex::default(), permits, connect: file::connect_beside, timeout }
     }
 
     /// Beside a server that has the file: nothing of it is ever written.
@@ -125,6 +125,8 @@ mod tests {
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
     async fn a_read_ends_with_its_time() {
         let path = std::env::temp_dir().join(format!("interlock-slow-read-{}.db", std::process::id()));
+        // Readers make no file.
+        drop(file::connect(&path).unwrap());
         let pool = Arc::new(Pool::new(path.clone(), 1, Duration::from_millis(50)));
         let reads = SqliteReads::File(Arc::clone(&pool));
         let (ended, when_ended) = tokio::sync::oneshot::channel();

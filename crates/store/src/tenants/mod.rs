@@ -7,4 +7,4 @@ mod usage;
 mod writes;
 
 pub use rows::Tenant;
-pub use writes::{AddTenant, PutTenant};
+pub use writes::{AddTenant, ChangeTenant, PutTenant};

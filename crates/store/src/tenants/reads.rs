@@ -22,7 +22,7 @@ impl Store {
     }
 }
 
-fn tenant(mut row: Row) -> Result<Tenant, CorruptRow> {
+pub(super) fn tenant(mut row: Row) -> Result<Tenant, CorruptRow> {
     let (id, name) = (row.id("tenant_id")?, row.text("name")?);
     let caps =
         Caps { max_concurrency: row.opt_num("max_concurrency")?, max_runs_per_min: row.opt_num("max_runs_per_min")? };

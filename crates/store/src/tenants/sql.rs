@@ -9,6 +9,14 @@ statements! {
                weight = excluded.weight, settings = excluded.settings, disabled_at = excluded.disabled_at"
     }
 
+    /// The tenant before it is written whole: PostgreSQL keeps others from it until then. SQLite has one writer anyway.
+    TENANT_HELD on tenants {
+        sqlite: "SELECT tenant_id, name, max_concurrency, max_runs_per_min, pending_runs_max, weight, created_at,
+                 settings, disabled_at FROM tenants WHERE tenant_id = ?1",
+        postgres: "SELECT tenant_id, name, max_concurrency, max_runs_per_min, pending_runs_max, weight, created_at,
+                   settings, disabled_at FROM tenants WHERE tenant_id = $1 FOR UPDATE"
+    }
+
     TENANTS on tenants {
         both: "SELECT tenant_id, name, max_concurrency, max_runs_per_min, pending_runs_max, weight, created_at,
                settings, disabled_at FROM tenants

@@ -1,9 +1,9 @@
-use super::{Tenant, sql};
+use super::{Tenant, reads, sql};
 use crate::db::Db;
 use crate::error::DbError;
 use crate::keys::{AddKey, KeyRow};
 use crate::value::args;
-use crate::write::{Stored, Write, boxed};
+use crate::write::{Changed, Stored, Write, boxed};
 
 /// Makes a tenant, or changes the limits of the one with this id.
 #[derive(Debug, Clone)]
@@ -29,6 +29,28 @@ impl Write for PutTenant {
         ];
         db.execute(&sql::TENANT_PUT, values).await?;
         Ok(())
+    }
+}
+
+/// Changes a tenant that is still as it was read. [`Changed::Gone`] where another has changed it since, or it is not there:
+/// what was decided about it meanwhile is not undone.
+#[derive(Debug, Clone)]
+pub struct ChangeTenant {
+    pub read: Tenant,
+    pub tenant: Tenant,
+}
+
+impl Write for ChangeTenant {
+    type Answer = Changed;
+    boxed!();
+
+    async fn apply<D: Db>(&self, db: &D) -> Result<Changed, DbError> {
+        let held = db.query(&sql::TENANT_HELD, args![self.tenant.id]).await?.pop();
+        if held.map(reads::tenant).transpose()?.as_ref() != Some(&self.read) {
+            return Ok(Changed::Gone);
+        }
+        PutTenant(self.tenant.clone()).apply(db).await?;
+        Ok(Changed::Done)
     }
 }
 

@@ -204,7 +204,7 @@ async fn what_a_step_answered_before_a_restart_is_kept(database: &TestDatabase) 
     world.complete(&mut run).await;
     world.complete(&mut run).await;
     for step in [
-        Command::Release { position: 2, attempt: 1 },
+        Command::Release { position: 2, attempt: 1, cost: None },
         Command::Pause { reason: "look".into() },
         Command::RestartFrom { position: 0 },
     ] {
@@ -257,6 +257,11 @@ async fn a_person_votes_once(database: &TestDatabase) {
     assert_eq!(refusal(world.store.submit(with_side(&world, vote("ada"))).await), None);
     assert_eq!(refusal(world.store.submit(with_side(&world, vote("ada"))).await), Some(Refusal::VoteExists));
     assert_eq!(refusal(world.store.submit(with_side(&world, vote("bob"))).await), None);
+    // A vote that counts no more makes room for another of the same person.
+    let dropped = SideWrite::DropVote { approval, person: "ada".into() };
+    assert_eq!(refusal(world.store.submit(with_side(&world, dropped)).await), None);
+    assert_eq!(refusal(world.store.submit(with_side(&world, vote("ada"))).await), None);
+    assert_eq!(refusal(world.store.submit(with_side(&world, vote("bob"))).await), Some(Refusal::VoteExists));
 }
 
 async fn a_refused_guard_writes_nothing(database: &TestDatabase) {

@@ -235,6 +235,32 @@ async fn a_store_can_be_looked_at_while_a_server_has_it() {
     world.start(&tasks(1), StartOptions::default()).await;
 }
 
+/// A file that was removed stays open and would take commits, which are gone with the process.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_database_file_that_was_moved_away_takes_no_commits_until_it_is_back() {
+    let database = TestDatabase::file();
+    let store = database.world().await.store;
+    let aside = database.path().with_extension("aside");
+    std::fs::rename(database.path(), &aside).unwrap();
+    let writing = tokio::spawn({
+        let store = store.clone();
+        async move { store.write(PutTenant(Tenant::new(tenant_id(77), "other", NOW))).await }
+    });
+    let refused = loop {
+        match store.takes_commits() {
+            Err(refused) => break refused,
+            Ok(()) => tokio::time::sleep(std::time::Duration::from_millis(50)).await,
+        }
+    };
+    assert!(matches!(&refused, SubmitError::FileGone(what) if what.contains("was removed or moved")), "{refused}");
+    assert!(!database.path().exists(), "no empty database is made in its place");
+    std::fs::rename(&aside, database.path()).unwrap();
+    writing.await.unwrap().unwrap();
+    assert!(store.takes_commits().is_ok());
+    store.close().await;
+    assert!(database.open().await.tenant(tenant_id(77)).await.unwrap().is_some(), "it is in the file");
+}
+
 /// Neither to look at nor to migrate: its owner would find the store's tables among its own.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_database_of_another_program_is_refused_and_stays_as_it_is() {

@@ -6,15 +6,17 @@ use interlock_core::state::IdempotencyState;
 use interlock_core::tenant::identity::Roles;
 use interlock_core::time::{Millis, Timestamp};
 use interlock_store::{
-    AddDelegation, AddUser, AttachedWrites, BeginIdempotency, Changed, CountLogin, DelegationPage, DelegationRow,
-    FinishIdempotency, ForgetLoginFailures, LoginFailures, NoteLoginFailure, RevokeDelegation, Store, Stored, UserRow,
-    Write,
+    AddDelegation, AddUser, AttachedWrites, BeginIdempotency, ChangeTenant, ChangeUser, Changed, CountLogin,
+    DelegationPage, DelegationRow, FinishIdempotency, ForgetLoginFailures, LoginFailures, NoteLoginFailure, NoteSignIn,
+    RevokeDelegation, Store, Stored, UserRow, Write,
 };
 
 use crate::harness::{NOW, TestDatabase, World, fresh, tenant_id};
 
 crate::on_every_store!(
     what_was_lent_is_not_passed_on,
+    an_older_reading_of_an_account_undoes_nothing,
+    an_older_reading_of_a_tenant_undoes_nothing,
     guesses_are_counted_and_forgotten,
     an_answer_is_kept_with_what_it_answers
 );
@@ -100,6 +102,51 @@ async fn what_was_lent_is_not_passed_on(database: &TestDatabase) {
     assert_eq!(store.delegations(tenant, page(Timestamp(0), None)).await.unwrap().len(), 3);
     let kept = store.delegations(tenant, page(Timestamp(0), Some(open[0].id))).await.unwrap();
     assert_eq!((kept.len(), kept[0].revoked_by.as_deref()), (1, Some("ada")));
+    world.store.close().await;
+}
+
+async fn an_older_reading_of_an_account_undoes_nothing(database: &TestDatabase) {
+    let world = database.world().await;
+    let (store, read) = (&world.store, user(world.tenant, "ada"));
+    assert_eq!(ask(store, AddUser(read.clone())).await, Stored::Stored);
+    let disabled = UserRow { disabled_at: Some(hour(1)), ..read.clone() };
+    let change = |read: &UserRow, user: UserRow| ChangeUser { read: read.clone(), user };
+    assert_eq!(ask(store, change(&read, disabled.clone())).await, Changed::Done);
+    let renamed = UserRow { display_name: Some("Ada".into()), ..read.clone() };
+    assert_eq!(ask(store, change(&read, renamed)).await, Changed::Gone, "it would be enabled again");
+    assert_eq!(store.user(world.tenant, read.id).await.unwrap(), Some(disabled.clone()));
+    let unknown = user(world.tenant, "eve");
+    assert_eq!(ask(store, change(&unknown, unknown.clone())).await, Changed::Gone);
+
+    // To sign in is no change of the account.
+    ask(store, NoteSignIn { tenant: world.tenant, user: read.id, at: hour(2) }).await;
+    let changes = (0..8).map(|number| {
+        let user = UserRow { email: Some(format!("ada-{number}@example.org")), ..disabled.clone() };
+        ask(store, change(&disabled, user))
+    });
+    let answers = futures::future::join_all(changes).await;
+    assert_eq!(answers.iter().filter(|answer| **answer == Changed::Done).count(), 1, "{answers:?}");
+    world.store.close().await;
+}
+
+async fn an_older_reading_of_a_tenant_undoes_nothing(database: &TestDatabase) {
+    let world = database.world().await;
+    let store = &world.store;
+    let read = store.tenant(world.tenant).await.unwrap().unwrap();
+    let mut guarded = read.clone();
+    guarded.settings.two_keys_for_access = true;
+    assert_eq!(ask(store, ChangeTenant { read: read.clone(), tenant: guarded.clone() }).await, Changed::Done);
+    let mut lax = read.clone();
+    lax.settings.self_approval = true;
+    assert_eq!(ask(store, ChangeTenant { read, tenant: lax }).await, Changed::Gone, "two keys would be off again");
+    assert_eq!(store.tenant(world.tenant).await.unwrap(), Some(guarded.clone()));
+    let changes = (2..10).map(|weight| {
+        let mut tenant = guarded.clone();
+        tenant.weight = weight;
+        ask(store, ChangeTenant { read: guarded.clone(), tenant })
+    });
+    let answers = futures::future::join_all(changes).await;
+    assert_eq!(answers.iter().filter(|answer| **answer == Changed::Done).count(), 1, "{answers:?}");
     world.store.close().await;
 }
 

@@ -105,6 +105,7 @@ fn wishes(run: &Run) -> Vec<Command> {
         intent_at: NOW,
         outcome_at: None,
         late: false,
+        unsettled: false,
         bundle: None,
     };
     let action = Action::of_effect(run.spec(position), position, "pay".into(), Json::null(), receipt.effect);
@@ -115,7 +116,7 @@ fn wishes(run: &Run) -> Vec<Command> {
         complete(Outcome::Retry { error: error(), backoff: Some(Millis(1)) }),
         complete(Outcome::Dead { error: error() }),
         complete(Outcome::Waiting { signal: "go".into(), key: "k".into(), timeout: None, outbound: vec![] }),
-        Command::Release { position, attempt },
+        Command::Release { position, attempt, cost: None },
         Command::LeaseExpired { position, attempt },
         Command::Wake { position, signal: SignalId(fresh()), payload: Json::null(), broadcast: true },
         Command::RecordIntent {

@@ -33,6 +33,7 @@ fn intent(key: &str, effect: EffectClass) -> Receipt {
         intent_at: NOW,
         outcome_at: None,
         late: false,
+        unsettled: false,
         bundle: Some(HashHex(Hash([9; 32]))),
     }
 }

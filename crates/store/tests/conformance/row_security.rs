@@ -1,8 +1,8 @@
 //! Row-level security on PostgreSQL: a session with the role `interlock_reader` sees the tenant that it is set to.
 
-use interlock_core::ids::{InboundId, JobId, OutboxId, RunId, ScheduleId, TenantId};
+use interlock_core::ids::{InboundId, JobId, OutboundId, OutboxId, RunId, ScheduleId, TenantId};
 use interlock_core::json::Hash;
-use interlock_store::{OpenError, Store, StoreUrl};
+use interlock_store::{OpenError, Store, StoreUrl, webhook_destination};
 use uuid::Uuid;
 
 use crate::filled;
@@ -57,6 +57,12 @@ async fn no_table_shows_another_tenants_rows() {
     for statement in filled::postgres() {
         client.batch_execute(&statement).await.unwrap_or_else(|error| panic!("{statement}: {error:?}"));
     }
+    // A message with an attempt goes to the endpoint of its tenant.
+    let id = Uuid::from_u128((NOW.0 as u128) << 80 | 7);
+    let endpoint = OutboundId(id);
+    let sent = "UPDATE outbox SET destination = $1 WHERE outbox_id = $2";
+    let there = webhook_destination(endpoint);
+    assert_eq!(client.execute(sent, &[&there, &id.as_bytes().to_vec()]).await.unwrap(), 1);
     let tables = "SELECT c.relname::text FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid
                   WHERE a.attname = 'tenant_id' AND c.relkind IN ('r', 'p') AND NOT c.relispartition
                   AND c.relnamespace = 'public'::regnamespace ORDER BY 1";
@@ -83,7 +89,6 @@ async fn no_table_shows_another_tenants_rows() {
     }
 
     // The store's own reads that name a tenant, or none at all, on behalf of another one.
-    let id = Uuid::from_u128((NOW.0 as u128) << 80 | 7);
     let mut hash_of_seven = Hash([0; 32]);
     hash_of_seven.0[31] = 7;
     let (own, other) = (store.on_behalf_of(seven), store.on_behalf_of(eight));
@@ -93,7 +98,7 @@ async fn no_table_shows_another_tenants_rows() {
         let schedule = reads.schedule_named(seven, "s7").await.unwrap().is_some();
         let slots = reads.slots(seven, ScheduleId(id), 10).await.unwrap().len() == 1;
         let inbound = reads.inbound_endpoint(InboundId(id)).await.unwrap().is_some();
-        let attempts = reads.attempts(seven, OutboxId(id)).await.unwrap().len() == 1;
+        let attempts = reads.attempts(seven, endpoint, OutboxId(id)..=OutboxId(id)).await.unwrap().len() == 1;
         let outbound = reads.outbound_endpoints(seven, 10).await.unwrap().len() == 4;
         let failures = reads.bulk_failures(seven, JobId(id), None, 10).await.unwrap().len() == 1;
         let payload = reads.payload_bytes(seven, RunId(id), hash_of_seven).await.unwrap().is_some();

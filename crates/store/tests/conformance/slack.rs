@@ -5,9 +5,9 @@ use interlock_core::json::{Hash, Json};
 use interlock_core::time::{Millis, Timestamp};
 use interlock_core::work::notice::Notice;
 use interlock_store::{
-    AddSlackLinkRequest, BeginNotice, CardChange, Changed, ClimbRung, ForgetNotice, LinkSlackUser, NewMessage,
-    NoticePosted, PublishCards, PutSlack, QueuedNotice, RemoveSlack, Secrets, SlackLinkRequestRow, SlackLinkRow,
-    SlackRow, SlackUser, Store, Stored, UnlinkSlackUser,
+    AddSlackLinkRequest, BeginNotice, CardChange, ChangeSlack, Changed, ClimbRung, ForgetNotice, LinkSlackUser,
+    NewMessage, NoticePosted, PublishCards, PutSlack, QueuedNotice, RemoveSlack, Secrets, SlackLinkRequestRow,
+    SlackLinkRow, SlackRow, SlackUser, Store, Stored, UnlinkSlackUser,
 };
 use uuid::Uuid;
 
@@ -56,6 +56,13 @@ async fn a_tenant_has_one_connection(store: &Store, tenant: TenantId) {
         ("C2", 5),
         "the feed's place is moved by what is published alone"
     );
+    let secrets = Secrets { current: "another".into(), previous: None };
+    let rotated = SlackRow { secrets, ..found.clone() };
+    let change = |row: &SlackRow| ChangeSlack { read: found.clone(), row: row.clone() };
+    assert_eq!(store.write(change(&rotated)).await.unwrap(), Changed::Done);
+    let moved = SlackRow { channel: "C3".into(), ..found.clone() };
+    assert_eq!(store.write(change(&moved)).await.unwrap(), Changed::Gone, "the secret before would come back");
+    assert_eq!(store.slack(tenant).await.unwrap(), Some(rotated));
 }
 
 async fn people_are_one_slack_user_each(store: &Store, tenant: TenantId) {

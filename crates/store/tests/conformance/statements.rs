@@ -114,6 +114,8 @@ const USES: &[(&str, &str)] = &[
     ("DELIVERIES", "inbound_deliveries_recent"),
     ("MESSAGES", "outbox_by_destination"),
     ("MESSAGES_BETWEEN", "outbox_by_destination"),
+    ("ATTEMPTS", "outbox_by_destination"),
+    ("ATTEMPTS", "outbound_attempts_pkey"),
     ("PLANS_OLD", "plans_by_use"),
     ("PLAN_RUN", "runs_by_workflow"),
     ("OUTPUT_AFTER", "output_pkey"),

@@ -259,11 +259,18 @@ async fn messages_are_published_once_and_taken_by_one(database: &TestDatabase) {
     };
     let log = LogAttempt { tenant, endpoint, message: first, attempt: attempt.clone() };
     assert_eq!(ask(store, log).await, Changed::Done);
-    assert_eq!(store.attempts(tenant, first).await.unwrap(), std::slice::from_ref(&attempt));
+    let tries = async |endpoint, from: OutboxId, to| store.attempts(tenant, endpoint, from..=to).await.unwrap();
+    assert_eq!(tries(endpoint, first, first).await, [(first, attempt.clone())]);
+    assert!(tries(OutboundId(fresh()), second, first).await.is_empty(), "another endpoint's are not this one's");
     let failing = store.outbound_endpoint(tenant, endpoint).await.unwrap().unwrap();
     assert_eq!((failing.failing_since, failing.fed_to), (Some(NOW), 9));
-    let well = AttemptRow { attempt: 2, status: Some(200), error: None, ..attempt };
-    ask(store, LogAttempt { tenant, endpoint, message: first, attempt: well }).await;
+    let well = AttemptRow { attempt: 2, status: Some(200), error: None, ..attempt.clone() };
+    ask(store, LogAttempt { tenant, endpoint, message: first, attempt: well.clone() }).await;
+    let other = AttemptRow { attempt: 1, ..well.clone() };
+    ask(store, LogAttempt { tenant, endpoint, message: second, attempt: other.clone() }).await;
+    let page = [(second, other), (first, attempt.clone()), (first, well)];
+    assert_eq!(tries(endpoint, second, first).await, page, "a page of messages at once, each with all its tries");
+    assert_eq!(tries(endpoint, first, first).await, page[1..]);
     assert_eq!(store.outbound_endpoint(tenant, endpoint).await.unwrap().unwrap().failing_since, None);
 
     let listed = store.messages(tenant, endpoint, None, 10).await.unwrap();

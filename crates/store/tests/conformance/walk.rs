@@ -100,7 +100,7 @@ fn command(run: &Run, dice: &mut Dice, session: SessionId, signal: SignalId) -> 
             };
             complete(waiting, dice)
         }
-        12 => Command::Release { position, attempt },
+        12 => Command::Release { position, attempt, cost: None },
         13 => Command::LeaseExpired { position, attempt },
         14 | 15 => Command::Wake { position, signal, payload: output, broadcast: false },
         16 => Command::Tick,

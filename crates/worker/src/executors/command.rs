@@ -14,6 +14,7 @@
 //! That a command that must not be repeated has ended, however it did, is recorded as its outcome: it is known, and is
 //! not run a second time unless a person says so.
 
+use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -46,8 +47,8 @@ use crate::limits;
 use crate::task::{Flow, Task};
 use crate::workdirs::RunFolder;
 
-/// How much of each stream is kept with the step: its end.
 const CREDENTIAL_NOT_LOCKED: &str = "CREDENTIAL_NOT_LOCKED";
+/// How much of each stream is kept with the step: its end.
 const TAIL_BYTES: usize = 64 << 10;
 /// How much of standard error becomes the message of an error.
 const MESSAGE_CHARS: usize = 2_000;
@@ -144,6 +145,37 @@ pub(crate) enum SharedFolder {
     Gone,
 }
 
+impl SharedFolder {
+    /// The directory that the command shares with others of its run. One that holds too much is given to none.
+    async fn opened(&self) -> Result<Option<Arc<RunFolder>>, TaskError> {
+        let folder = match self {
+            Self::Nothing => return Ok(None),
+            Self::Folder(folder) => folder,
+            Self::Gone => {
+                let what = "this worker has no directory for the run: it was given up, or another worker has it";
+                return Err(TaskError::terminal("WORKDIR_GONE", what));
+            }
+        };
+        let counted = Arc::clone(folder);
+        let bytes = tokio::task::spawn_blocking(move || counted.folder.bytes(limits::WORKDIR_BYTES_MAX)).await;
+        within_bounds(bytes.unwrap_or_else(|error| Err(error.into())))?;
+        Ok(Some(Arc::clone(folder)))
+    }
+}
+
+/// Whether a directory that holds so much is given to a command.
+fn within_bounds(bytes: io::Result<u64>) -> Result<(), TaskError> {
+    match bytes {
+        Ok(bytes) if bytes <= limits::WORKDIR_BYTES_MAX => Ok(()),
+        Ok(_) => {
+            let most = limits::WORKDIR_BYTES_MAX >> 20;
+            let what = format!("the run's directory holds more than {most} MiB, or too many files");
+            Err(TaskError::terminal("WORKDIR_FULL", what))
+        }
+        Err(error) => Err(TaskError::retryable("WORKDIR_UNREADABLE", error.to_string())),
+    }
+}
+
 /// One command's worth of the above.
 struct CommandTask {
     commands: Arc<Commands>,
@@ -220,7 +252,7 @@ impl CommandTask {
         (bound, permitted): (&BoundCommand, PermittedCommand),
     ) -> Result<CommandRecord, TaskError> {
         let mut request = Request::new(permitted).terminate_grace(TERMINATE_GRACE);
-        let shared = self.shared_folder().await?;
+        let shared = self.workdir.opened().await?;
         if let Some(shared) = &shared {
             request = request.work(shared.folder.path());
             request = shared.secrets().into_iter().fold(request, Request::redact);
@@ -248,30 +280,6 @@ impl CommandTask {
         let name: String = program.rsplit('/').next().unwrap_or(program).chars().take(100).collect();
         let perform = |key: String| self.perform(ctx, request.env("INTERLOCK_EFFECT_KEY", key), bound);
         ctx.effect(&format!("command:{name}"), class, bound, perform).await
-    }
-
-    /// The directory that the command shares with others of its run. One that holds too much is given to none.
-    async fn shared_folder(&self) -> Result<Option<Arc<RunFolder>>, TaskError> {
-        let folder = match &self.workdir {
-            SharedFolder::Nothing => return Ok(None),
-            SharedFolder::Folder(folder) => folder,
-            SharedFolder::Gone => {
-                let what = "this worker has no directory for the run: it was given up, or another worker has it";
-                return Err(TaskError::terminal("WORKDIR_GONE", what));
-            }
-        };
-        let counted = Arc::clone(folder);
-        let bytes = tokio::task::spawn_blocking(move || counted.folder.bytes(limits::WORKDIR_BYTES_MAX)).await;
-        match bytes {
-            Ok(Ok(bytes)) if bytes <= limits::WORKDIR_BYTES_MAX => Ok(Some(Arc::clone(folder))),
-            Ok(Ok(_)) => {
-                let most = limits::WORKDIR_BYTES_MAX >> 20;
-                let what = format!("the run's directory holds more than {most} MiB, or too many files");
-                Err(TaskError::terminal("WORKDIR_FULL", what))
-            }
-            Ok(Err(error)) => Err(TaskError::retryable("WORKDIR_UNREADABLE", error.to_string())),
-            Err(error) => Err(TaskError::retryable("WORKDIR_UNREADABLE", error.to_string())),
-        }
     }
 
     async fn perform(
@@ -457,5 +465,48 @@ impl Tail {
 
     fn text(&self) -> String {
         String::from_utf8_lossy(&self.0).into_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use interlock_sandbox::Control;
+
+    use super::*;
+    use crate::error::Happened;
+
+    #[test]
+    fn a_command_that_was_not_started_says_why_and_has_certainly_not_happened() {
+        let what = || "why".to_owned();
+        let refused = SandboxError::Refused {
+            profile: Profile::ProdCritical,
+            control: Control::PidNamespace,
+            evidence: "a process was seen".to_owned(),
+        };
+        for (error, code) in [
+            (SandboxError::NotStarted(what()), "COMMAND_NOT_STARTED"),
+            (SandboxError::NotAttested(what()), "SANDBOX_NOT_ATTESTED"),
+            (SandboxError::Setup(what()), "SANDBOX_NOT_SET_UP"),
+            (refused, "SANDBOX_REFUSED"),
+            (SandboxError::SecretsNotLocked(what()), "CREDENTIAL_NOT_LOCKED"),
+        ] {
+            let failure = not_started(error);
+            assert_eq!((failure.error.code(), failure.error.class().is_retryable()), (code, true));
+            assert_eq!(failure.happened, Happened::CertainlyNot, "{code}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_directory_that_is_gone_full_or_unreadable_is_given_to_no_command() {
+        assert!(SharedFolder::Nothing.opened().await.unwrap().is_none());
+        let gone = SharedFolder::Gone.opened().await.err().unwrap();
+        let full = within_bounds(Ok(u64::MAX)).unwrap_err();
+        let unreadable = within_bounds(Err(io::Error::other("removed"))).unwrap_err();
+        for (error, code, again) in
+            [(gone, "WORKDIR_GONE", false), (full, "WORKDIR_FULL", false), (unreadable, "WORKDIR_UNREADABLE", true)]
+        {
+            assert_eq!((error.code(), error.class().is_retryable()), (code, again));
+        }
+        assert!(within_bounds(Ok(limits::WORKDIR_BYTES_MAX)).is_ok());
     }
 }

@@ -16,6 +16,7 @@
 //! lost would otherwise take what it has set itself for what was there before.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use interlock_connectors::send::{Caller, Operation};
@@ -102,11 +103,11 @@ impl Task for ConnectorTask {
         ctx.uses(secrets.used());
         let ended = self.carry_out(Step { ctx: &ctx, secrets: &secrets }, &input).await;
         revoked(&ctx, secrets).await;
-        if self.is_model() {
+        // What a call has cost was counted when it ended. A model step that says nothing of a cost counts as one without a price.
+        if self.is_model() && !ctx.has_spent() {
             ctx.spend(match &ended {
+                // An earlier attempt has called, and its worker did not come to say what that has cost.
                 Ok(output) => cost_of(output, &input),
-                // What a call that failed may have cost was counted when it failed. A model step that says nothing of a cost
-                // counts as one without a price.
                 Err(_) => cost_of_failure(&input, Some(0)),
             });
         }
@@ -158,6 +159,40 @@ fn may_have_cost(failure: &CallFailure) -> bool {
     failure.sent == Sent::Unknown && !["HTTP_500", "HTTP_503", "HTTP_529"].contains(&failure.code.as_str())
 }
 
+/// A call to a model that may be under way. The attempt can end before the answer is there, because its time is up or its worker
+/// stops: then the call counts as what it may have cost at most.
+struct ModelCall<'a> {
+    ctx: &'a TaskContext,
+    cost_at_most: Option<Cost>,
+    is_under_way: AtomicBool,
+}
+
+impl<'a> ModelCall<'a> {
+    fn new(ctx: &'a TaskContext, cost_at_most: Option<Cost>) -> Self {
+        Self { ctx, cost_at_most, is_under_way: AtomicBool::new(false) }
+    }
+
+    /// Right before the first byte.
+    fn begins(&self) {
+        self.is_under_way.store(true, Ordering::Relaxed);
+    }
+
+    fn ended(&self, cost: Option<Cost>) {
+        self.is_under_way.store(false, Ordering::Relaxed);
+        if let Some(cost) = cost {
+            self.ctx.spend(cost);
+        }
+    }
+}
+
+impl Drop for ModelCall<'_> {
+    fn drop(&mut self) {
+        if let Some(cost) = self.cost_at_most.take().filter(|_| *self.is_under_way.get_mut()) {
+            self.ctx.spend(cost);
+        }
+    }
+}
+
 /// The attempt at a step, and its secrets.
 #[derive(Clone, Copy)]
 struct Step<'a> {
@@ -207,18 +242,22 @@ impl ConnectorTask {
         let since = began(ctx);
         let perform = |key: String| async move {
             let facts = CallFacts { key, before, since };
+            let cost_at_most = self.is_model().then(|| cost_of_failure(request, caller.model_cost_at_most(fields)));
+            let call = ModelCall::new(ctx, cost_at_most.clone());
             let leave = || {
                 reached(Failpoint::ConnectorBeforeCall);
-                ctx.may_send()
+                let may_send = ctx.may_send();
+                if may_send {
+                    call.begins();
+                }
+                may_send
             };
             let ended = caller.perform(operation, &facts, &leave).await;
             reached(Failpoint::ConnectorAfterCall);
-            if let Err(failure) = &ended
-                && self.is_model()
-                && may_have_cost(failure)
-            {
-                ctx.spend(cost_of_failure(request, caller.model_cost_at_most(fields)));
-            }
+            call.ended(match &ended {
+                Ok(output) => cost_at_most.map(|_| cost_of(output, request)),
+                Err(failure) => cost_at_most.filter(|_| may_have_cost(failure)),
+            });
             match ended {
                 Err(failure) if failure.sent == Sent::Unknown && class == EffectClass::Unsafe => {
                     self.find_out(ctx, operation, &facts, failure).await

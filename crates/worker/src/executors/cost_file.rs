@@ -1,8 +1,11 @@
 //! The file in which a program says what it has cost: one JSON object a line, like the `cost` of a worker's report.
+//!
+//! The worker keeps it locked while it needs it. The kernel takes the lock off when the worker dies, which tells the next
+//! one that the file was left behind ([`sweep`]).
 
-use std::fs::{self, OpenOptions};
+use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read as _};
-use std::os::unix::fs::OpenOptionsExt as _;
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
 use interlock_core::cost::Cost;
@@ -23,11 +26,15 @@ const BYTES_MAX: usize = 64 * 1024;
 const NOTE_CHARS_MAX: usize = 300;
 /// Names that are tried until one is free.
 const NAMES_TRIED: usize = 8;
+/// What the names of all files begin with.
+const PREFIX: &str = "interlock-cost-";
 
 /// An empty file for one run of a program. It is read and removed when this is dropped, which is before the attempt is
 /// reported: what a program has paid counts however it ended.
 pub(super) struct CostFile<'a> {
     path: PathBuf,
+    /// Keeps the lock.
+    _locked: File,
     context: &'a TaskContext,
 }
 
@@ -36,13 +43,13 @@ impl<'a> CostFile<'a> {
     pub fn new(context: &'a TaskContext) -> Option<Self> {
         let mut made = Err(io::Error::from(io::ErrorKind::AlreadyExists));
         for _ in 0..NAMES_TRIED {
-            made = fresh();
+            made = fresh(&std::env::temp_dir());
             if !matches!(&made, Err(error) if error.kind() == io::ErrorKind::AlreadyExists) {
                 break;
             }
         }
         match made {
-            Ok(path) => Some(Self { path, context }),
+            Ok((path, locked)) => Some(Self { path, _locked: locked, context }),
             Err(error) => {
                 warn!(%error, task = context.task(), "no temporary file can be made: the program cannot report a cost");
                 None
@@ -90,18 +97,39 @@ fn redacted(note: &str) -> String {
     String::from_utf8_lossy(&shown).into_owned()
 }
 
-/// A new file that only this user can read.
-fn fresh() -> io::Result<PathBuf> {
-    let path = std::env::temp_dir().join(format!("interlock-cost-{:016x}", fastrand::u64(..)));
-    OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path)?;
-    Ok(path)
+/// A new file that only this user can read, locked where the folder's file system has locks.
+fn fresh(folder: &Path) -> io::Result<(PathBuf, File)> {
+    let path = folder.join(format!("{PREFIX}{:016x}", fastrand::u64(..)));
+    let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path)?;
+    // A worker that starts just now may have taken it for one that was left behind.
+    let is_swept = matches!(file.try_lock(), Err(TryLockError::WouldBlock)) || !path.exists();
+    if is_swept { Err(io::ErrorKind::AlreadyExists.into()) } else { Ok((path, file)) }
+}
+
+/// Removes the files that dead workers of this user have left behind.
+pub(crate) fn sweep(folder: &Path) {
+    let own = rustix::process::geteuid().as_raw();
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        if !entry.file_name().to_string_lossy().starts_with(PREFIX) {
+            continue;
+        }
+        let Ok(file) = open(&entry.path()) else { continue };
+        let is_own = file.metadata().is_ok_and(|found| found.is_file() && found.uid() == own);
+        if is_own && file.try_lock().is_ok() {
+            let _ = fs::remove_file(entry.path());
+        }
+    }
+}
+
+/// Neither a link nor a pipe in the file's place is followed or waited for.
+fn open(path: &Path) -> io::Result<File> {
+    let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
+    OpenOptions::new().read(true).custom_flags(flags).open(path)
 }
 
 /// What the program has written, up to one byte more than may be.
 fn read(path: &Path) -> io::Result<Vec<u8>> {
-    // Neither a link nor a pipe in its place is followed or waited for.
-    let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
-    let file = match OpenOptions::new().read(true).custom_flags(flags).open(path) {
+    let file = match open(path) {
         Ok(file) => file,
         // It was removed: nothing is said.
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -173,6 +201,26 @@ mod tests {
         assert_eq!((cost.micros, cost.unit.as_deref(), cost.output_tokens), (12, Some("USD"), Some(3)));
         assert_eq!((cost.unpriced, found.wrong), (false, None));
         assert_eq!(reported(b"\n"), Reported { cost: None, wrong: None });
+    }
+
+    #[test]
+    fn what_a_dead_worker_left_is_swept_and_nothing_else() {
+        let folder = std::env::temp_dir().join(format!("interlock-costs-swept-{}", std::process::id()));
+        fs::create_dir(&folder).unwrap();
+        let (used, locked) = fresh(&folder).unwrap();
+        let [left, other, link] =
+            [format!("{PREFIX}0123"), "other".to_owned(), format!("{PREFIX}link")].map(|name| folder.join(name));
+        for path in [&left, &other] {
+            fs::write(path, "{}").unwrap();
+        }
+        std::os::unix::fs::symlink(&other, &link).unwrap();
+        sweep(&folder);
+        assert!(used.exists() && other.exists() && link.is_symlink() && !left.exists());
+        // As the kernel does when the worker dies.
+        drop(locked);
+        sweep(&folder);
+        assert!(!used.exists());
+        fs::remove_dir_all(&folder).unwrap();
     }
 
     /// Nothing that was paid is forgotten because it was told badly.

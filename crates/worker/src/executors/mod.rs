@@ -3,7 +3,7 @@
 
 pub mod command;
 pub mod connector;
-mod cost_file;
+pub(crate) mod cost_file;
 mod credentials;
 mod process;
 pub mod program;

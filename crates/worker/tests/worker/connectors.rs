@@ -47,6 +47,9 @@ impl Target {
     }
 }
 
+/// A status that is not answered.
+const NEVER: u16 = 0;
+
 impl Exchange for Target {
     fn send(&self, call: Call) -> Exchanged<'_> {
         Box::pin(async move {
@@ -56,6 +59,9 @@ impl Exchange for Target {
             let answer = (self.script)(&asked, &body);
             self.seen.lock().unwrap().push((asked, body));
             let (status, body) = answer.ok_or_else(|| OutboundError::Failed("the connection broke".into()))?;
+            if status == NEVER {
+                std::future::pending::<()>().await;
+            }
             let mut headers = interlock_outbound::header::HeaderMap::new();
             headers.insert("retry-after", "7".parse().unwrap());
             let status = StatusCode::from_u16(status).unwrap();
@@ -388,6 +394,40 @@ async fn a_model_call_that_failed_costs_what_it_may_have_cost() {
         let spent = fake.state().reports[0].cost.clone().unwrap();
         assert_eq!((spent.micros, spent.unpriced), cost, "{model} {status:?}");
         assert_eq!((spent.provider.as_deref(), spent.model.as_deref()), (Some("openai"), Some(model)));
+    }
+}
+
+/// A call that goes on when the attempt ends has cost something too: its time was up, or its worker stops.
+#[tokio::test(start_paused = true)]
+async fn a_model_call_that_was_dropped_costs_what_it_may_have_cost() {
+    for (model, timeout, cost) in [
+        ("priced", Some(Millis::from_secs(5)), (9 + 64 + 1_000, false)),
+        ("m", Some(Millis::from_secs(5)), (0, true)),
+        ("priced", None, (9 + 64 + 1_000, false)),
+    ] {
+        let fake = Fake::new();
+        let target = Target::new(|_, _| Some((NEVER, Value::Null)));
+        let running = start(&fake, &target);
+        let input = json!({ "model": model, "prompt": "Is it up?", "max_tokens": 100, "connection": "openai" });
+        let asking = Assignment { kind: StepKind::Model, timeout, ..step(&fake, "model", &input) };
+        fake.enqueue(vec![asking]);
+        if timeout.is_none() {
+            while target.asked().is_empty() {
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+        } else {
+            fake.until("a report", |state| !state.reports.is_empty()).await;
+        }
+        running.stop().await;
+        let report = fake.state().reports[0].clone();
+        match report.outcome {
+            ReportedOutcome::Retry { error, .. } => {
+                assert_eq!((timeout.is_some(), &*error.code), (true, "STEP_TIMEOUT"));
+            }
+            outcome => assert_eq!((timeout, outcome), (None, ReportedOutcome::Released)),
+        }
+        let spent = report.cost.unwrap();
+        assert_eq!((spent.micros, spent.unpriced), cost, "{model} {timeout:?}");
     }
 }
 

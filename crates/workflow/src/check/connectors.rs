@@ -26,6 +26,14 @@ pub fn check(definition: &Definition, report: &mut Report) {
 }
 
 fn known(uses: &At<Name>, report: &mut Report) -> Option<&'static dyn Connector> {
+    if &***uses == MODEL_CHAT {
+        // Rules and caps know a model call by the kind of its step.
+        let message = format!("`{MODEL_CHAT}` is not for `uses`: a step asks a model by `model`");
+        report
+            .error(Code::InvalidValue, uses.span, message)
+            .help("write `model: NAME` and `with: { prompt: … }`; a rollback cannot ask a model");
+        return None;
+    }
     let found = find(uses);
     if found.is_none() {
         let message = format!("there is no connector `{}`", &***uses);

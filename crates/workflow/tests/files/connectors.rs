@@ -32,6 +32,12 @@ fn plan(head: &str, steps: &str) -> interlock_core::plan::Plan {
 fn what_a_connector_does_not_take_is_refused_where_it_stands() {
     for (step, code, at) in [
         ("uses: slack.pst", Code::UnknownConnector, "slack.pst"),
+        ("uses: model.chat\n    with: { model: m, prompt: x }", Code::InvalidValue, "model.chat"),
+        (
+            "task: t\n    rollback: { uses: model.chat, with: { model: m, prompt: x } }",
+            Code::InvalidValue,
+            "model.chat",
+        ),
         ("uses: slack.post\n    with: { channel: C1, text: x, chanel: C2 }", Code::UnknownField, "chanel"),
         ("uses: slack.post\n    with: { channel: C1 }", Code::MissingField, "{ channel: C1 }"),
         ("uses: slack.post", Code::MissingField, "slack.post"),

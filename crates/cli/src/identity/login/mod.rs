@@ -51,8 +51,8 @@ pub struct LoginArgs {
         default_missing_value = "open"
     )]
     browser: Option<browser::BrowserMode>,
-    /// Without --user or --browser: a file that holds an API key; the one that INTERLOCK_API_KEY_FILE names, else asked for
-    /// or read from stdin, by default.
+    /// A file that holds an API key; not with --user or --browser. By default the file that INTERLOCK_API_KEY_FILE names;
+    /// without one, the key is asked for or read from stdin.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["user", "browser"])]
     api_key_file: Option<PathBuf>,
     /// The authority (PEM) that has signed the server's certificate; stored with the context.

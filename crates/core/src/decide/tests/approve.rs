@@ -7,7 +7,7 @@ use crate::limits;
 use crate::plan::{OnDenial, OnFailure, Plan, StepSpec, Work};
 use crate::rejection::Rejection;
 use crate::run::Phase;
-use crate::run::approval::Voter;
+use crate::run::approval::{FallenVote, Voter};
 use crate::run::change::{Context, SideWrite};
 use crate::state::{ApprovalState, Initiator, Reason, RunState, StepState};
 use crate::time::Millis;
@@ -62,6 +62,35 @@ fn a_quorum_of_different_people_approves() {
     assert_eq!(case.names(), ["approval.voted", "approval.resolved", "execution.step.completed"]);
     let output = case.step(0).output.as_ref().unwrap().to_value().unwrap();
     assert_eq!(output["approved_by"], serde_json::json!(["ann", "bob"]));
+}
+
+/// The second key does not open the door together with a first one that was taken away.
+#[test]
+fn a_vote_counts_only_while_its_voter_could_still_cast_it() {
+    let fell = || vec![FallenVote { person: "ann".into(), why: "the account ann is disabled".into() }];
+    let mut case = gated(|gate| gate.quorum = 2);
+    case.tells(|case| case.vote("ann", true));
+    votes(&mut case, Voter { fallen: fell(), ..voter("bob") }).unwrap();
+    assert_eq!((case.state(), case.names()), (RunState::WaitingApproval, vec!["approval.voted"]));
+    assert_eq!((asked(&case).approved_by(), &asked(&case).fallen), (vec!["bob"], &fell()));
+    let dropped = case.change.side.iter().filter(|side| matches!(side, SideWrite::DropVote { .. })).count();
+    assert_eq!(dropped, 1, "the store keeps the votes that count");
+    // The right came back, and she votes once more.
+    votes(&mut case, voter("ann")).unwrap();
+    assert_eq!(case.steps(), [StepState::Succeeded, StepState::Ready]);
+    let output = case.step(0).output.as_ref().unwrap().to_value().unwrap();
+    assert_eq!(output["approved_by"], serde_json::json!(["bob", "ann"]));
+}
+
+/// What a person lost says nothing about the no of another.
+#[test]
+fn a_reject_drops_no_vote() {
+    let fallen = vec![FallenVote { person: "ann".into(), why: "the account ann is disabled".into() }];
+    let mut case = gated(|gate| gate.quorum = 2);
+    case.tells(|case| case.vote("ann", true));
+    case.tell(Command::Vote { position: 0, voter: Voter { fallen, ..voter("bob") }, approve: false, notes: None });
+    assert_eq!(case.run.reason, Some(Reason::ApprovalRejected));
+    assert!(!case.change.side.iter().any(|side| matches!(side, SideWrite::DropVote { .. })));
 }
 
 #[test]

@@ -434,7 +434,7 @@ impl Case {
     }
 
     pub fn release(&self) -> Command {
-        Command::Release { position: self.run.position, attempt: self.run.current().attempt }
+        Command::Release { position: self.run.position, attempt: self.run.current().attempt, cost: None }
     }
 
     pub fn fresh_id(&self) -> Uuid {
@@ -471,6 +471,7 @@ impl Case {
             intent_at: self.now,
             outcome_at: None,
             late: false,
+            unsettled: false,
             bundle: None,
         });
         let spec = self.run.spec(position);

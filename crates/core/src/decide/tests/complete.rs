@@ -136,6 +136,20 @@ fn a_waiting_report_opens_the_wait_and_sends_with_it() {
     assert_eq!(case.step(0).failures, 0);
 }
 
+/// What only reads was not judged for what it changes, and a message changes something.
+#[test]
+fn a_step_that_reads_sends_no_message() {
+    let waiting = |outbound| Outcome::Waiting { signal: "s".into(), key: "k".into(), timeout: None, outbound };
+    let mut case = Case::of(plan(vec![task("a").effect(EffectClass::Read)]));
+    case.claim();
+    let message = Outbound { destination: "erp".into(), payload: json("{}") };
+    let refused = case.refuse(case.reports(waiting(vec![message])));
+    assert_eq!(refused.code(), "INPUT_INVALID");
+    assert!(refused.to_string().contains("`effect: read`"), "{refused}");
+    case.tell(case.reports(waiting(Vec::new())));
+    assert_eq!(case.state(), RunState::WaitingSignal);
+}
+
 #[test]
 fn a_wait_has_limits() {
     let waiting = |signal: &str, key: &str, count: usize, payload: Json| Outcome::Waiting {
@@ -185,7 +199,7 @@ fn a_stale_attempt_changes_nothing() {
         let completion = Completion { position, attempt, ..case.completion(outcome) };
         for command in [
             Command::Complete(completion),
-            Command::Release { position, attempt },
+            Command::Release { position, attempt, cost: None },
             Command::LeaseExpired { position, attempt },
             Command::StepTimeout { position, attempt },
         ] {
@@ -371,4 +385,62 @@ fn what_has_no_price_counts_as_all_that_is_left() {
             "a run that goes on with it knows it too"
         );
     }
+}
+
+/// One of the ways in which an attempt ends without a report.
+type AttemptEnd = fn(&mut Case);
+
+/// A model that may have been asked is paid for, though its worker does not say so: the run does not ask again and again.
+#[test]
+fn a_model_step_without_a_report_has_an_unknown_cost() {
+    let asking = |max: Option<u64>| {
+        let model = crate::plan::Work::Model { model: "m".into(), with: None };
+        let mut spec = crate::plan::StepSpec::new("ask", model);
+        spec.timeout = Some(Millis::from_secs(5));
+        let mut plan = plan(vec![spec, task("b")]);
+        plan.rules.spend_max_micros = max;
+        let mut case = Case::of(plan);
+        case.claim();
+        case
+    };
+    let ways: [(&str, AttemptEnd); 4] = [
+        ("LEASE_EXPIRED", |case| {
+            case.tells(Case::lease_expired);
+        }),
+        ("STEP_TIMEOUT", |case| {
+            case.after(Millis::from_secs(6)).tells(Case::step_timeout);
+        }),
+        ("RELEASED", |case| {
+            case.tells(Case::release);
+        }),
+        ("RUN_DEADLINE", |case| {
+            let error = StepError::new(ErrorClass::Timeout, "RUN_DEADLINE", "too long");
+            case.tell(Command::FailRun { reason: Reason::Deadline, error });
+        }),
+    ];
+    for (code, end) in ways {
+        let mut capped = asking(Some(100));
+        end(&mut capped);
+        assert_eq!((capped.run.state, capped.run.notes.spent_micros), (RunState::Failed, 100), "{code}");
+        assert!(capped.run.notes.unpriced, "{code}");
+        let error = capped.step(0).last_error.clone().unwrap();
+        assert_eq!(error.code, code);
+        if code != "RUN_DEADLINE" {
+            assert_eq!(capped.run.reason, Some(Reason::SpendExhausted), "{code}");
+            assert!(error.message.contains("is not known"), "{}", error.message);
+        }
+        let mut free = asking(None);
+        end(&mut free);
+        assert!(free.run.notes.unpriced, "{code}: the tenant's rules may limit what is spent");
+        assert_eq!(free.run.state == RunState::Failed, code == "RUN_DEADLINE", "{code}: another try");
+    }
+    // A worker that says what it has cost is believed, and what never reached it has cost nothing.
+    let (mut told, mut unsent) = (asking(Some(100)), asking(Some(100)));
+    let cost = Some(Box::new(crate::cost::Cost { micros: 40, ..Default::default() }));
+    let (position, attempt) = (0, 1);
+    told.tell(Command::Release { position, attempt, cost });
+    assert_eq!((told.run.notes.spent_micros, told.run.notes.unpriced), (40, false));
+    assert_eq!(told.run.current().state(), StepState::Ready);
+    unsent.tell(Command::Undelivered { position, attempt });
+    assert_eq!((unsent.run.notes.spent_micros, unsent.run.notes.unpriced), (0, false));
 }

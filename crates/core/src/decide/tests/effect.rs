@@ -12,6 +12,7 @@ use crate::plan::retry::{ErrorClass, StepError};
 use crate::plan::{OnFailure, Plan};
 use crate::rejection::{Rejection, WRITES_EXHAUSTED};
 use crate::run::change::SideWrite;
+use crate::run::receipt::Receipt;
 use crate::state::{EffectClass, Reason, ReceiptState, RunState, StepState};
 
 #[test]
@@ -48,6 +49,45 @@ fn an_outcome_must_be_one() {
     }
     case.tells(Case::lease_expired);
     assert_eq!(case.step(0).state(), StepState::InDoubt);
+}
+
+/// The same effect once more, where nobody knows what became of the try before.
+fn again(case: &Case, effect: EffectClass) -> Command {
+    match case.intent(effect) {
+        Command::RecordIntent { position, attempt, mut receipt, grant, hold, .. } => {
+            receipt.unsettled = true;
+            Command::RecordIntent { position, attempt, receipt, grant, again: true, hold }
+        }
+        _ => unreachable!("it is granted"),
+    }
+}
+
+#[test]
+fn a_refused_try_does_not_settle_an_earlier_one() {
+    let mut case = Case::of(tasks(1));
+    case.claim().tells(|case| again(case, EffectClass::Keyed));
+    let [SideWrite::PutReceipt(intent)] = case.change.side.as_slice() else { panic!() };
+    let intent = intent.clone();
+    assert_eq!(intent.reported(false), Some(ReceiptState::InDoubt));
+    assert_eq!(intent.reported(true), Some(ReceiptState::Succeeded));
+    let tells = |case: &Case, state| {
+        let receipt = Box::new(Receipt { state, ..(*intent).clone() });
+        Command::RecordOutcome { position: 0, attempt: case.step(0).attempt, receipt }
+    };
+    let no = case.refuse(tells(&case, ReceiptState::Failed));
+    assert!(matches!(no, Rejection::InvalidInput { .. }), "{no}");
+    case.tells(|case| tells(case, ReceiptState::InDoubt));
+    let [SideWrite::PutReceipt(kept)] = case.change.side.as_slice() else { panic!() };
+    assert_eq!(kept.state, ReceiptState::InDoubt);
+    assert_eq!(case.step(0).state(), StepState::Running, "the attempt itself goes on");
+}
+
+#[test]
+fn what_may_have_happened_is_not_repeated_as_unsafe() {
+    let mut case = Case::of(tasks(1));
+    case.claim();
+    let no = case.refuse(again(&case, EffectClass::Unsafe));
+    assert!(matches!(no, Rejection::EffectRecorded { .. }), "{no}");
 }
 
 #[test]

@@ -95,6 +95,7 @@ impl Rows {
             SideWrite::CloseWait { position } => self.waits.remove(position),
             SideWrite::ConsumeSignal { signal, .. } => self.signals.insert(*signal),
             SideWrite::Vote { approval, vote } => self.votes.insert((*approval, vote.person.clone())),
+            SideWrite::DropVote { approval, person } => self.votes.remove(&(*approval, person.clone())),
             SideWrite::PutApproval { approval, .. } => {
                 let earlier = self.approvals.insert(approval.id, approval.state);
                 // A closed approval is not written again.

@@ -18,6 +18,7 @@ use crate::plan::retry::ErrorClass;
 use crate::plan::{BlastRadius, OnFailure, Plan, StepSpec, WaitFor, Work};
 use crate::rejection::Rejection;
 use crate::run::approval::Purpose;
+use crate::run::change::Context;
 use crate::run::{Phase, Step};
 use crate::state::{ApprovalState, EffectClass, Reason, ReceiptState, RunState, StepKind, StepState};
 
@@ -47,6 +48,16 @@ impl Answered {
 
 fn unavailable() -> Decision {
     Decision::Undecided { why: "the policy cannot be read".into() }
+}
+
+/// The person whose request led there has paused nothing.
+#[test]
+fn a_run_on_which_the_policy_cannot_decide_was_paused_by_nobody() {
+    let (judge, by) = (Arc::new(Always(unavailable())), Context::operator("olga"));
+    let case = Opening { judge, by, ..Opening::of(tasks(1)) }.start();
+    assert_eq!((case.state(), case.run.reason), (RunState::Paused, Some(Reason::PolicyUnavailable)));
+    let pause = case.run.notes.pause.as_ref().unwrap();
+    assert_eq!((&pause.by, pause.reason.contains("the policy could not decide")), (&None, true), "{pause:?}");
 }
 
 /// Whatever the command and the run: without an answer, no step begins that would have to be judged, evaluated or

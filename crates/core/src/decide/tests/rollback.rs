@@ -48,6 +48,8 @@ fn the_failed_step_comes_first_then_the_succeeded_ones_newest_first() {
     assert_eq!(log, [(3, 5), (2, 6), (0, 7)]);
     let error = case.change.end.as_deref().unwrap().error.clone();
     assert_eq!(error.unwrap().code, "E", "what went wrong is still known when it has been undone");
+    let metrics = case.run.notes.metrics.as_deref().unwrap();
+    assert_eq!((metrics.steps, metrics.succeeded, metrics.failed), (8, 6, 1), "that it was undone does not mend it");
 }
 
 #[test]

@@ -101,8 +101,13 @@ fn a_worker_that_has_fallen_silent_is_named_within_seconds() {
         };
         why(&case.run, case.now + Millis::from_secs(seconds), around)
     };
-    let [Cause::Running { worker, .. }] = &after(9, 0).because[..] else { panic!("{:?}", after(9, 0)) };
-    assert_eq!(worker.as_deref(), Some("mill-7"));
+    let [Cause::Running { worker, expected_every_ms, .. }] = &after(9, 0).because[..] else {
+        panic!("{:?}", after(9, 0))
+    };
+    assert_eq!((worker.as_deref(), *expected_every_ms), (Some("mill-7"), Some(Millis(5_000))), "it is late");
+    let heard = after(6, 0);
+    let [Cause::Running { expected_every_ms, .. }] = &heard.because[..] else { panic!("{heard:?}") };
+    assert_eq!(*expected_every_ms, None);
     let silent = after(12, 0);
     let [Cause::Silent { worker, last_heartbeat_at, lease_expires_at, .. }] = &silent.because[..] else {
         panic!("{silent:?}")
@@ -196,6 +201,7 @@ fn a_doubt_is_for_a_person_and_an_end_is_an_end() {
         intent_at: case.now,
         outcome_at: None,
         late: false,
+        unsettled: false,
         bundle: None,
     };
     let around = Surroundings { left_in_doubt: std::slice::from_ref(&left), ..Surroundings::default() };

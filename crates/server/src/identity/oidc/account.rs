@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 
 use interlock_core::limits::GROUPS_MAX;
 use interlock_core::tenant::identity::Roles;
-use interlock_store::{ChangeUser, UserRow};
+use interlock_engine::EngineError;
+use interlock_store::{ChangeUser, Changed, UserRow};
 use serde_json::{Value, json};
 
 use super::token::Claims;
@@ -26,8 +27,10 @@ impl Provider {
             let why = "you are in none of the groups that have a role here; ask an admin to map one of yours";
             return Err(OidcError::Refused(why.into()).into());
         }
-        let known = identity.engine().for_tenant(*tenant).user_vouched(issuer, subject).await?;
-        if let Some(mut user) = known {
+        for _ in 0..people::CHANGE_TRIES {
+            let known = identity.engine().for_tenant(*tenant).user_vouched(issuer, subject).await?;
+            let Some(read) = known else { return self.new_account(identity, claims, &groups, roles).await };
+            let mut user = read.clone();
             if user.disabled_at.is_some() {
                 return Err(OidcError::Refused("your account is disabled; ask an admin".into()).into());
             }
@@ -37,20 +40,37 @@ impl Provider {
                 // Whoever changed it there: for this server it is a change of access like that of an admin.
                 access::record(&mut user, issuer.clone(), identity.engine().now());
             }
-            user.groups = groups;
+            user.groups.clone_from(&groups);
             user.roles = roles;
             user.display_name = text(claims, "name").map(str::to_owned).or(user.display_name);
             user.email = text(claims, "email").map(str::to_owned).or(user.email);
+            let write = ChangeUser { read, user: user.clone() };
             // Only what the provider has changed is told.
-            if changed {
+            let answer = if changed {
                 let details = json!({ "name": user.name, "roles": user.roles, "groups": user.groups });
                 let what = note::done("user.changed", Some(issuer.clone()), user.id, &details);
-                identity.write_noted(*tenant, ChangeUser(user.clone()), what).await?;
+                identity.write_noted(*tenant, write, what).await?
             } else {
-                identity.write(*tenant, ChangeUser(user.clone())).await?;
+                identity.write(*tenant, write).await?
+            };
+            // Where another change was faster, such as that an admin has disabled the account, it is looked at anew.
+            if answer == Changed::Done {
+                return Ok(user);
             }
-            return Ok(user);
         }
+        Err(EngineError::Overloaded.into())
+    }
+
+    /// The account of a person whom the provider vouches for the first time.
+    async fn new_account(
+        &self,
+        identity: &Identity,
+        claims: &Claims,
+        groups: &[String],
+        roles: Roles,
+    ) -> Result<UserRow, ApiError> {
+        let OidcOptions { issuer, tenant, .. } = self.options();
+        let subject = text(claims, "sub").unwrap_or_default();
         let wanted = self.name(claims);
         for number in 1..=NAMES_TRIED {
             let name = if number == 1 { wanted.clone() } else { format!("{wanted}.{number}") };
@@ -58,7 +78,7 @@ impl Provider {
                 display_name: text(claims, "name").map(str::to_owned),
                 email: text(claims, "email").map(str::to_owned),
                 roles,
-                groups: groups.clone(),
+                groups: groups.to_vec(),
                 issuer: Some(issuer.clone()),
                 subject: Some(subject.to_owned()),
                 created_by: Some(issuer.clone()),

@@ -53,6 +53,7 @@ pub async fn enrol(
     }
     Ok(Json(WorkerCertificate {
         identity: row.id,
+        name: Some(row.name),
         certificate: signed.certificate,
         authorities: issuer.authorities().to_owned(),
         expires_at: signed.expires_at,

@@ -2,6 +2,7 @@
 
 use axum::Json;
 use axum::extract::State;
+use axum::http::HeaderMap;
 use interlock_core::tenant::identity::Permission;
 use interlock_protocol::agent::{Poll, Polled, limits, path};
 use tokio::time::timeout;
@@ -23,10 +24,15 @@ pub async fn poll(
     State(state): State<AppState>,
     caller: Caller,
     credential: ShownCredential,
+    headers: HeaderMap,
     Body(poll): Body<Poll>,
 ) -> Result<Json<Polled>, ApiError> {
     let workers = state.workers();
     workers.check_session(caller.session_owner(), poll.session).await?;
+    if state.repeated_calls().is_repeated_poll(poll.session, &headers, state.now()) {
+        // What the first one handed out may be with another worker by now, so it is not handed out again.
+        return Ok(Json(Polled::default()));
+    }
     if let Some(round_trip) = poll.round_trip_ms {
         workers.measured(poll.session, round_trip);
     }

@@ -1,8 +1,10 @@
 //! `POST /agent/register`: a worker process begins a session.
 
+use std::sync::Arc;
+
 use axum::Json;
 use axum::extract::State;
-use axum::http::StatusCode;
+use axum::http::{HeaderMap, StatusCode};
 use interlock_core::limits::NAME_BYTES_MAX;
 use interlock_core::plan::command::{commanded_profile, reserved_capability};
 use interlock_core::rejection::Rejection;
@@ -13,6 +15,7 @@ use interlock_protocol::body::HelloBody;
 
 use crate::api_error::ApiError;
 use crate::identity::{Caller, Via};
+use crate::repeated_calls::{NamedCall, name_of};
 use crate::request::Body;
 use crate::state::AppState;
 
@@ -30,6 +33,7 @@ const OWN_QUEUES: &str = "interlock.";
 pub async fn register(
     State(state): State<AppState>,
     caller: Caller,
+    headers: HeaderMap,
     Body(HelloBody(mut hello)): Body<HelloBody>,
 ) -> Result<Json<Registered>, ApiError> {
     check(&hello)?;
@@ -44,14 +48,31 @@ pub async fn register(
         }
         _ => None,
     };
+    let call = name_of(&headers).map(|key| NamedCall::Register {
+        tenant: caller.tenant,
+        client: Arc::clone(&caller.client),
+        worker: hello.worker.clone(),
+        key,
+    });
+    let Some(call) = call else { return begin(&state, hello, worker).await.map(Json) };
+    let _turn = state.repeated_calls().registering().await;
+    if let Some(before) = state.repeated_calls().registered(&call, state.now()) {
+        return Ok(Json(before));
+    }
+    let registered = begin(&state, hello, worker).await?;
+    state.repeated_calls().keep(call, &registered, state.now());
+    Ok(Json(registered))
+}
+
+async fn begin(state: &AppState, hello: WorkerHello, worker: Option<EnrolledWorker>) -> Result<Registered, ApiError> {
     let registered = state.workers().register_as(hello, worker).await?;
-    Ok(Json(Registered {
+    Ok(Registered {
         session: registered.session,
         lease_ms: registered.lease,
         renew_every_ms: registered.renew_every,
         epoch: registered.epoch,
         takes: further_fields(),
-    }))
+    })
 }
 
 /// What a worker says of itself may only narrow what its certificate says.

@@ -56,6 +56,7 @@ pub async fn renew(
     }
     Ok(Json(WorkerCertificate {
         identity: row.id,
+        name: Some(row.name),
         certificate: signed.certificate,
         authorities: issuer.authorities().to_owned(),
         expires_at: signed.expires_at,

@@ -4,8 +4,8 @@ use axum::Json;
 use axum::extract::State;
 use interlock_protocol::approvals::{Approve, Voted, path};
 
-use super::pick::{ApprovalSelector, pick};
-use super::repeat::decided_before;
+use super::pick::ApprovalSelector;
+use super::repeat::{decided_before, open_or_repeated};
 use super::vote::{VoteInput, cast, loaded};
 use super::voter::VoterClaims;
 use crate::api_error::ApiError;
@@ -38,7 +38,7 @@ pub async fn approve(
     let meant = ApprovalSelector { approval: body.approval, position: None, digest: word.digest.as_deref() };
     let row = match decided_before(&state, &run, meant, person, &word).await? {
         Some(row) => row,
-        None => pick(&state, &run, meant).await?,
+        None => open_or_repeated(&state, &run, meant, person, &word).await?,
     };
     cast(&state, &caller, &run, row, word).await.map(Json)
 }

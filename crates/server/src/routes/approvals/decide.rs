@@ -5,8 +5,8 @@ use axum::extract::State;
 use interlock_core::ids::ApprovalId;
 use interlock_protocol::approvals::{ApprovalDecision, DecideApproval, Voted, path};
 
-use super::pick::{ApprovalSelector, pick};
-use super::repeat::is_repeated;
+use super::pick::ApprovalSelector;
+use super::repeat::{is_repeated, open_or_repeated};
 use super::view::OfApproval;
 use super::vote::{VoteInput, cast, check_comment, loaded};
 use super::voter::VoterClaims;
@@ -43,7 +43,8 @@ pub async fn decide(
         row
     } else {
         // A vote without a digest counts only where a vote on the run would need none either.
-        pick(&state, &run, ApprovalSelector { approval: Some(row.id), ..ApprovalSelector::default() }).await?
+        let meant = ApprovalSelector { approval: Some(row.id), ..ApprovalSelector::default() };
+        open_or_repeated(&state, &run, meant, person, &word).await?
     };
     cast(&state, &caller, &run, row, word).await.map(Json)
 }

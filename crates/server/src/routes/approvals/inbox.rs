@@ -169,9 +169,11 @@ impl Inbox<'_> {
     }
 
     async fn looked_at(&self, mut rows: Vec<ApprovalRow>) -> Result<Vec<(DuePlace, ApprovalView)>, ApiError> {
-        let asks = |row: &ApprovalRow, group: &String| row.approvers.contains(group);
+        // Which lists of groups beside the first one an open approval asks, only its run knows.
+        let may_ask =
+            |row: &ApprovalRow, group: &String| row.state == ApprovalState::Requested || row.approvers.contains(group);
         rows.retain(|row| {
-            self.wanted.group.as_ref().is_none_or(|group| asks(row, group))
+            self.wanted.group.as_ref().is_none_or(|group| may_ask(row, group))
                 && self.wanted.due_from.is_none_or(|from| row.due_at() >= from)
         });
         let mut looked_at = Vec::with_capacity(rows.len());
@@ -194,9 +196,16 @@ impl Inbox<'_> {
             InboxSection::Others => !mine,
         };
         in_walk
+            && self.wanted.group.as_ref().is_none_or(|group| asks(approval, group))
             && self.wanted.mine.is_none_or(|wanted| wanted == mine)
             && self.wanted.tier.is_none_or(|tier| approval.tier == Some(tier))
     }
+}
+
+/// Whether people of the group are asked, by whichever of the approval's lists.
+fn asks(approval: &ApprovalView, group: &str) -> bool {
+    let mut lists = approval.and_from.iter().map(|others| &others.approvers).chain([&approval.approvers]);
+    lists.any(|groups| groups.iter().any(|asked| asked == group))
 }
 
 fn list(approvals: Vec<(Cursor, ApprovalView)>, next_after: Option<String>) -> ApprovalList {
@@ -205,4 +214,25 @@ fn list(approvals: Vec<(Cursor, ApprovalView)>, next_after: Option<String>) -> A
 
 fn place_of(row: &ApprovalRow) -> DuePlace {
     DuePlace { due_at: row.due_at(), approval: row.id }
+}
+
+#[cfg(test)]
+mod tests {
+    use interlock_core::ids::ApprovalId;
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_group_is_asked_by_any_of_the_lists() {
+        let approval: ApprovalView = serde_json::from_value(json!({
+            "approval": ApprovalId::from_bytes([1; 16]), "run_id": RunId::from_bytes([2; 16]), "workflow": "demo",
+            "position": 0, "state": "requested", "purpose": "gate", "digest": "d", "quorum": 1, "approvers": ["sre"],
+            "and_from": [{ "quorum": 1, "approvers": ["dba", "db-leads"] }], "excluded": [], "votes": [],
+            "requested_at": 0, "expires_at": 1,
+        }))
+        .unwrap();
+        let asked = ["sre", "dba", "db-leads", "sales"].map(|group| asks(&approval, group));
+        assert_eq!(asked, [true, true, true, false]);
+    }
 }

@@ -5,7 +5,7 @@ use interlock_core::run::Run;
 use interlock_core::state::ApprovalState;
 use interlock_store::ApprovalRow;
 
-use super::pick::ApprovalSelector;
+use super::pick::{ApprovalSelector, pick};
 use super::view;
 use super::vote::VoteInput;
 use crate::api_error::ApiError;
@@ -18,6 +18,23 @@ pub fn is_repeated(row: &ApprovalRow, person: &str, word: &VoteInput) -> bool {
         let same_right = word.by.on_behalf_of.as_deref().is_none_or(|claimed| claimed == right);
         vote.person == person && vote.approve == word.approve && same_right
     })
+}
+
+/// The run's open approval that is meant. Where it was decided a moment ago, and the person's word is the same once more, that one:
+/// of a request that was sent twice at once, the slower one finds it so.
+pub async fn open_or_repeated(
+    state: &AppState,
+    run: &Run,
+    meant: ApprovalSelector<'_>,
+    person: &str,
+    word: &VoteInput,
+) -> Result<ApprovalRow, ApiError> {
+    match pick(state, run, meant).await {
+        Err(refused) if refused.code() == "APPROVAL_NOT_OPEN" => {
+            decided_before(state, run, meant, person, word).await?.ok_or(refused)
+        }
+        picked => picked,
+    }
 }
 
 /// The run's approval that is decided by now, and that the person's word repeats. The word must name it: a run that waits

@@ -7,7 +7,7 @@ use interlock_core::json::Json;
 use interlock_core::plan::tier::Tier;
 use interlock_core::plan::{OnDenial, Work};
 use interlock_core::run::Run;
-use interlock_core::run::approval::is_person;
+use interlock_core::run::approval::{FallenVote, Others, is_person};
 use interlock_core::run::card::ActionCard;
 use interlock_core::state::ApprovalState;
 use interlock_engine::commands::vote::ApprovalExclusions;
@@ -73,6 +73,10 @@ struct ApprovalContext {
     tier: Option<Tier>,
     on_reject: Option<OnDenial>,
     on_expiry: Option<OnDenial>,
+    /// Votes that count no more.
+    fallen: Vec<FallenVote>,
+    /// The lists of groups beside the first one.
+    and_from: Vec<Others>,
 }
 
 /// The tier of an approval that is open in the run as it was read, or of a gate of its workflow.
@@ -90,7 +94,7 @@ async fn told_by(state: &AppState, run: &Run, row: &ApprovalRow) -> Result<Appro
     let in_run = (row.position as usize) < run.steps.len();
     let step = in_run.then(|| run.spec(row.position).key.clone());
     let Some(open) = open else { return Ok(ApprovalContext { step, ..ApprovalContext::default() }) };
-    let ApprovalExclusions { author, self_approval } = state.runs().approval_exclusions(run, open).await?;
+    let ApprovalExclusions { author, self_approval, fallen } = state.runs().approval_exclusions(run, open).await?;
     Ok(ApprovalContext {
         step,
         // An author who may not decide is named among those who may not.
@@ -100,6 +104,8 @@ async fn told_by(state: &AppState, run: &Run, row: &ApprovalRow) -> Result<Appro
         tier: Some(open.tier_in(&run.plan, row.position)),
         on_reject: Some(open.on_reject),
         on_expiry: Some(open.on_expiry),
+        fallen,
+        and_from: open.and_from.clone(),
     })
 }
 
@@ -118,7 +124,8 @@ fn shown(
         }
     }
     let digest = digest(tenant, &row)?;
-    let mut excluded = row.excluded;
+    let (mut votes, mut excluded) = (row.votes, row.excluded);
+    votes.retain(|vote| !told.fallen.iter().any(|fell| fell.person == vote.person));
     excluded.retain(|name| is_person(name));
     excluded.extend(told.author.filter(|author| !excluded.contains(author)));
     Ok(ApprovalView {
@@ -141,9 +148,11 @@ fn shown(
         message: row.message,
         quorum: row.quorum,
         approvers: row.approvers,
+        and_from: told.and_from,
         excluded,
         self_approval: told.self_approval,
-        votes: row.votes,
+        votes,
+        fallen: told.fallen,
         requested_at: row.requested_at,
         escalate_at: row.escalate_at,
         expires_at: row.expires_at,

@@ -82,7 +82,8 @@ pub async fn cast(
         return Err(ApiError::approval_changed(&shown));
     }
     if repeated {
-        return Ok(voted(run, shown, person, (run.state, run.version)));
+        let now = loaded(state, tenant, run.id).await?;
+        return Ok(voted(run, shown, person, (now.state, now.version)));
     }
     // Where people of several lists are needed, those of each may decide.
     let asked = open_approval(run, approval).map_or_else(|| shown.approvers.clone(), Approval::asked_groups);

@@ -1,7 +1,7 @@
 //! In whose right a person votes: their own, or that of a person who has delegated it to them.
 
 use axum::http::StatusCode;
-use interlock_core::run::approval::Voter;
+use interlock_core::run::approval::{FallenVote, Voter};
 use interlock_core::run::{Phase, Run};
 use interlock_core::tenant::identity::{Permission, Role, Roles};
 
@@ -137,8 +137,17 @@ pub async fn eligible(
         self_approval: settings.self_approval,
         author: state.runs().version_author(run.tenant, run).await?,
         one_with: lent.one_with.clone(),
+        fallen: fallen(state, run).await?,
         ..Voter::new(person, right.groups.to_vec())
     })
+}
+
+/// The votes on what the run waits for whose people could not cast them any more.
+async fn fallen(state: &AppState, run: &Run) -> Result<Vec<FallenVote>, ApiError> {
+    match &run.current().phase {
+        Phase::WaitingApproval(open) => Ok(state.runs().fallen_votes(run.tenant, open).await?),
+        _ => Ok(Vec::new()),
+    }
 }
 
 /// Whether the person is one of those who have voted on what the run waits for.

@@ -51,7 +51,7 @@ pub struct EvidenceParams {
             description = "The bundle, or with `format=html` a page that shows it.",
             content((Bundle = "application/json"), (String = "text/html"))
         ),
-        (status = 409, description = "The run has not ended."),
+        (status = 409, description = "The run has not ended, or its evidence is too long for one bundle."),
         (status = 503, description = "The end of the run is not in the audit log yet; ask again in a second."),
     ),
 )]

@@ -11,8 +11,8 @@ use super::{view, words};
 use crate::api_error::ApiError;
 use crate::identity::Caller;
 use crate::request::{Body, NamedRun};
-use crate::routes::approvals::pick::{ApprovalSelector, pick};
-use crate::routes::approvals::repeat::decided_before;
+use crate::routes::approvals::pick::ApprovalSelector;
+use crate::routes::approvals::repeat::{decided_before, open_or_repeated};
 use crate::routes::approvals::vote::{VoteInput, cast, loaded};
 use crate::routes::approvals::voter::VoterClaims;
 use crate::state::AppState;
@@ -45,7 +45,7 @@ pub async fn approve(
         None if run.state.is_terminal() => {
             return Err(Rejection::Terminal { run: run.id, state: run.state }.into());
         }
-        None => pick(&state, &run, meant).await?,
+        None => open_or_repeated(&state, &run, meant, person, &word).await?,
     };
     let Voted { approval, summary, run_state, .. } = cast(&state, &caller, &run, row, word).await?;
     let step = run.spec(approval.position).key.clone();

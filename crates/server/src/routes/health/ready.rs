@@ -54,6 +54,9 @@ pub fn why_no_commits(health: &EngineHealth) -> Option<&'static str> {
     match health.store_health().takes_commits() {
         Ok(()) => None,
         Err(SubmitError::DiskFull(_)) => Some("the store takes no commits: its disk is full; free space"),
+        Err(SubmitError::FileGone(_)) => Some(
+            "the store takes no commits: the file of its database was removed or replaced; the server's log says what to do",
+        ),
         Err(SubmitError::Restored(_)) => {
             Some("the store takes no commits: it was restored, or failed over; restart this server")
         }

@@ -15,12 +15,16 @@ use interlock_core::work::fault::WorkerFault;
 use interlock_engine::parts::Workers;
 use interlock_store::SessionRow;
 
-/// When it is looked at, how long a fault keeps commands from a worker, and how far away workers are.
+use crate::state::AppState;
+
+/// When it is looked at, how long a fault keeps commands from a worker, how far away workers are, and which of them were offline a
+/// moment ago.
 #[derive(Clone, Copy)]
 pub struct LookedAt<'a> {
     pub now: Timestamp,
     pub fault_pause: Millis,
     pub distances: &'a HashMap<SessionId, Millis>,
+    pub asked_last: &'a HashMap<SessionId, Timestamp>,
 }
 
 impl LookedAt<'_> {
@@ -37,6 +41,13 @@ pub fn distances(workers: &Workers, sessions: &[SessionRow]) -> HashMap<SessionI
     sessions.iter().filter_map(|row| Some((row.id, of(row)?))).collect()
 }
 
+/// Workers that were offline a moment ago, and until when others are asked before them.
+pub fn asked_last(state: &AppState, sessions: &[SessionRow]) -> HashMap<SessionId, Timestamp> {
+    let (now, lease, pause) = (state.now(), state.session_lease(), state.workers().fault_pause());
+    let fresh = sessions.iter().filter(|row| !row.is_over(now) && row.registered_at + pause > now);
+    fresh.filter_map(|row| Some((row.id, row.came_back_at(sessions, lease)? + pause))).collect()
+}
+
 /// Whether the session's worker could take the step which the run stands at.
 pub fn can_take(run: &Run, row: &SessionRow, at: LookedAt<'_>) -> bool {
     skills_of(row).can_take(run, at.distance(run, row))
@@ -45,8 +56,24 @@ pub fn can_take(run: &Run, row: &SessionRow, at: LookedAt<'_>) -> bool {
 /// Those of the step's queue that could have the step by what they have.
 pub fn skipped(run: &Run, sessions: &[&SessionRow], at: LookedAt<'_>) -> Vec<SkippedWorker> {
     let spec = run.spec(run.position);
-    let connected = sessions.iter().filter(|row| !row.is_over(at.now) && row.queues.contains(&spec.queue));
-    connected.filter_map(|row| skip(run, row, at)).take(SKIPPED_WORKERS_MAX).collect()
+    let is_connected = |row: &&&SessionRow| !row.is_over(at.now) && row.queues.contains(&spec.queue);
+    let connected: Vec<&SessionRow> = sessions.iter().filter(is_connected).copied().collect();
+    let takes = |row: &SessionRow| {
+        is_open_to(run, row, at)
+            && Heartbeat::At(row.heartbeat_at).silent_since(at.now).is_none()
+            && !run.was_refused_by(row.id)
+            && can_take(run, row, at)
+    };
+    let others_first =
+        run.seeks_worker() && connected.iter().any(|&row| !at.asked_last.contains_key(&row.id) && takes(row));
+    let last = |row: &SessionRow| {
+        let until = at.asked_last.get(&row.id).filter(|_| others_first && takes(row))?;
+        let why = "it has just come back, and workers that were there all the while are asked first".to_owned();
+        let told = SkippedWorker::new(row.id, row.worker.clone(), SkipReason::RecentlyOffline);
+        Some(SkippedWorker { why: Some(why), until: Some(*until), ..told })
+    };
+    let told = connected.into_iter().filter_map(|row| skip(run, row, at).or_else(|| last(row)));
+    told.take(SKIPPED_WORKERS_MAX).collect()
 }
 
 /// What a worker can do, as it registered.

@@ -7,7 +7,7 @@ use interlock_core::json::Hash;
 use interlock_core::run::receipt::Receipt;
 use interlock_core::run::why::{self, DecidedApproval, Explanation, Heartbeat, Surroundings};
 use interlock_core::run::{Phase, Run};
-use interlock_core::state::{ApprovalState, RunState};
+use interlock_core::state::{ApprovalState, ReceiptState, RunState};
 use interlock_protocol::runs::path;
 use interlock_store::{ApprovalRow, SessionRow};
 
@@ -34,7 +34,9 @@ pub async fn why(State(state): State<AppState>, named: NamedRun) -> Result<Json<
     let counted: Vec<&SessionRow> = sessions.iter().filter(|row| !only_embedded || row.tenant.is_none()).collect();
     let bundle = bundle(&state, &run).await?;
     let distances = skipped::distances(&state.workers(), &sessions);
-    let at = LookedAt { now: state.now(), fault_pause: state.workers().fault_pause(), distances: &distances };
+    let asked_last = skipped::asked_last(&state, &sessions);
+    let fault_pause = state.workers().fault_pause();
+    let at = LookedAt { now: state.now(), fault_pause, distances: &distances, asked_last: &asked_last };
     let workers = Some(workers(&run, &counted, at, bundle));
     let skipped = skipped::skipped(&run, &counted, at);
     let throttle = state.runs().throttle(&run).await?;
@@ -50,6 +52,10 @@ pub async fn why(State(state): State<AppState>, named: NamedRun) -> Result<Json<
         Phase::WaitingApproval(_) => state.runs().version_author(named.tenant, &run).await?,
         _ => None,
     };
+    let fallen = match &run.current().phase {
+        Phase::WaitingApproval(open) => state.runs().approval_exclusions(&run, open).await?.fallen,
+        _ => Vec::new(),
+    };
     let left_in_doubt = left_in_doubt(&state, &run).await?;
     let decided = decided(&state, &run).await?;
     let around = Surroundings {
@@ -61,6 +67,7 @@ pub async fn why(State(state): State<AppState>, named: NamedRun) -> Result<Json<
         worker,
         self_approval,
         author: author.as_deref(),
+        fallen: &fallen,
         bundle,
         decided: &decided,
         left_in_doubt: &left_in_doubt,
@@ -99,7 +106,9 @@ async fn left_in_doubt(state: &AppState, run: &Run) -> Result<Vec<Receipt>, ApiE
         return Ok(Vec::new());
     }
     let rows = state.for_tenant(run.tenant).receipts(run.id).await?;
-    Ok(rows.into_iter().map(|row| row.receipt).filter(Receipt::is_doubtful).collect())
+    // A doubt about an effect that may be repeated is none for the run, but for whoever wants to know what was done.
+    let is_told = |receipt: &Receipt| receipt.is_doubtful() || receipt.state == ReceiptState::InDoubt;
+    Ok(rows.into_iter().map(|row| row.receipt).filter(is_told).collect())
 }
 
 /// The run that a queued one waits for, and where it stands.

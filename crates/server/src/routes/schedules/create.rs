@@ -68,10 +68,9 @@ async fn add(
         workspace: workspace.unwrap_or_else(|| WORKSPACE_DEFAULT.to_owned()),
         paused: new.paused,
     };
-    let by = caller.responsible().map(str::to_owned);
-    let row = state.schedules().draft(caller.tenant, spec, by).await?;
+    let row = state.schedules().draft(caller.tenant, spec, Some(caller.name())).await?;
     let location = path::SCHEDULE.replace("{schedule}", &row.id.to_string());
-    let made = Made::created(view::schedule(state, row.clone()).await?).at(location);
+    let made = Made::created(view::schedule(state, caller, row.clone()).await?).at(location);
     state.schedules().add(row, &caller.actor(), keep.answer(&made)?).await?;
     Ok(made)
 }

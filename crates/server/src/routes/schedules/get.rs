@@ -28,5 +28,5 @@ pub async fn get(
     let row = state.schedules().get(caller.tenant, &named).await?;
     let slots = state.for_tenant(caller.tenant).slots(row.id, SLOTS_SHOWN).await?;
     let slots = slots.into_iter().map(view::past).collect();
-    Ok(Json(ScheduleDetail { schedule: view::schedule(&state, row).await?, slots }))
+    Ok(Json(ScheduleDetail { schedule: view::schedule(&state, &caller, row).await?, slots }))
 }

@@ -42,7 +42,7 @@ pub async fn list(
     let limit = params.limit.unwrap_or(PAGE_DEFAULT).clamp(1, limits::PAGE_MAX);
     let mut rows = seen_by(&state, &caller, params.after.unwrap_or_default(), limit + 1).await?;
     let next_after = cut(&mut rows, limit, |row| row.spec.name.clone());
-    let schedules = view::schedules(&state, caller.tenant, rows).await?;
+    let schedules = view::schedules(&state, &caller, rows).await?;
     Ok(Json(ScheduleList { schedules, next_after }))
 }
 

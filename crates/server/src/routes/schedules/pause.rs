@@ -29,5 +29,5 @@ pub async fn pause(
 ) -> Result<Json<ScheduleView>, ApiError> {
     let why = pause.reason.map(reason).transpose()?;
     let row = state.schedules().pause(caller.tenant, &named, why, &caller.actor()).await?;
-    Ok(Json(view::schedule(&state, row).await?))
+    Ok(Json(view::schedule(&state, &caller, row).await?))
 }

@@ -24,5 +24,5 @@ pub async fn resume(
     OfSchedule(named): OfSchedule,
 ) -> Result<Json<ScheduleView>, ApiError> {
     let row = state.schedules().resume(caller.tenant, &named, &caller.actor()).await?;
-    Ok(Json(view::schedule(&state, row).await?))
+    Ok(Json(view::schedule(&state, &caller, row).await?))
 }

@@ -1,6 +1,5 @@
 //! A schedule's row as it goes over the wire.
 
-use interlock_core::ids::TenantId;
 use interlock_core::time::Timestamp;
 use interlock_core::trigger::schedule::{Slot, TimeZone, slot_text};
 use interlock_engine::parts::Schedules;
@@ -8,22 +7,29 @@ use interlock_protocol::schedules::{PastSlot, ScheduleView, SlotView};
 use interlock_store::{ScheduleRow, SlotRow};
 
 use crate::api_error::ApiError;
+use crate::identity::Caller;
+use crate::identity::key_names::name_keys;
 use crate::state::AppState;
 
-/// A schedule with its next slot.
-pub async fn schedule(state: &AppState, row: ScheduleRow) -> Result<ScheduleView, ApiError> {
+/// A schedule for a caller, with its next slot and the name of the key that made it.
+pub async fn schedule(state: &AppState, caller: &Caller, row: ScheduleRow) -> Result<ScheduleView, ApiError> {
     let now = state.now();
-    Ok(state.evaluate(row.tenant, move |_| shown(row, now)).await?)
+    let mut schedule = state.evaluate(row.tenant, move |_| shown(row, now)).await?;
+    name_keys(state, caller, schedule.created_by.iter_mut().collect()).await?;
+    Ok(schedule)
 }
 
 /// The same for a page of them: slots are searched for, and that is no work for an async thread.
 pub async fn schedules(
     state: &AppState,
-    tenant: TenantId,
+    caller: &Caller,
     rows: Vec<ScheduleRow>,
 ) -> Result<Vec<ScheduleView>, ApiError> {
     let now = state.now();
-    Ok(state.evaluate(tenant, move |_| rows.into_iter().map(|row| shown(row, now)).collect()).await?)
+    let mut schedules: Vec<ScheduleView> =
+        state.evaluate(caller.tenant, move |_| rows.into_iter().map(|row| shown(row, now)).collect()).await?;
+    name_keys(state, caller, schedules.iter_mut().filter_map(|row| row.created_by.as_mut()).collect()).await?;
+    Ok(schedules)
 }
 
 fn shown(row: ScheduleRow, now: Timestamp) -> ScheduleView {

@@ -7,7 +7,7 @@ use interlock_protocol::operations::{ProblemKind, StatusProblem, StatusView, lim
 /// What is wrong; `no_commits` says why the store takes none, where it takes none.
 pub fn problems(view: &StatusView, no_commits: Option<&str>) -> Vec<StatusProblem> {
     let mut found = Vec::new();
-    let mut tell = |kind, text| found.push(StatusProblem { kind, text });
+    let mut tell = |kind: ProblemKind, text| found.push(StatusProblem { kind: kind.as_str().to_owned(), text });
     if let Some(why) = no_commits {
         tell(ProblemKind::StoreStopped, why.to_owned());
     }
@@ -65,8 +65,8 @@ mod tests {
     #[test]
     fn a_store_that_takes_no_commits_is_the_first_problem() {
         let found = problems(&view(61_000), Some("its disk is full"));
-        let kinds: Vec<_> = found.iter().map(|problem| problem.kind).collect();
-        assert_eq!(kinds, [ProblemKind::StoreStopped, ProblemKind::AuditBehind]);
+        let kinds: Vec<_> = found.iter().map(|problem| problem.kind.as_str()).collect();
+        assert_eq!(kinds, ["store_stopped", "audit_behind"]);
         assert_eq!(found[0].text, "its disk is full");
     }
 
@@ -75,7 +75,7 @@ mod tests {
         let found = |lag_ms: u64| problems(&view(lag_ms), None);
         assert!(found(60_000).is_empty());
         let behind = found(61_000);
-        assert_eq!(behind[0].kind, ProblemKind::AuditBehind);
+        assert_eq!(behind[0].kind, ProblemKind::AuditBehind.as_str());
         assert_eq!(behind[0].text, "events have waited 61 s to be written to the audit log");
     }
 }

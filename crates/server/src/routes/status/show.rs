@@ -15,6 +15,7 @@ use interlock_store::{ApprovalFilter, Page, RunFilter, RunSummary, TenantStore};
 use super::problems::problems;
 use crate::api_error::ApiError;
 use crate::identity::Caller;
+use crate::routes::approvals::view as approval_view;
 use crate::routes::health::ready::why_no_commits;
 use crate::routes::queues::list::queues;
 use crate::routes::workers::view;
@@ -131,10 +132,16 @@ async fn approvals(state: &AppState, store: &TenantStore, caller: &Caller) -> Re
         if caller.workspace.is_some() && caller.reach(state, row.run).await.is_err() {
             continue;
         }
+        // Of the votes that were cast, those that still count.
+        let votes = if row.votes.is_empty() {
+            Vec::new()
+        } else {
+            Box::pin(approval_view::looked_up(state, caller.tenant, row.clone())).await?.votes
+        };
         open.push(OpenApproval {
             approval: row.id,
             run_id: row.run,
-            approved: row.votes.iter().filter(|vote| vote.approve).count() as u32,
+            approved: votes.iter().filter(|vote| vote.approve).count() as u32,
             needed: row.quorum,
             message: row.message,
             requested_at: row.requested_at,

@@ -6,11 +6,14 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use interlock_core::ids::TenantId;
 use interlock_core::tenant::identity::Permission;
+use interlock_engine::EngineError;
 use interlock_protocol::identity::{ChangeTenant, TenantView, path};
+use interlock_store::Changed;
 
 use super::view::{self, OfTenant};
 use crate::api_error::ApiError;
 use crate::identity::Caller;
+use crate::identity::people::CHANGE_TRIES;
 use crate::request::Body;
 use crate::state::AppState;
 use crate::two_keys;
@@ -32,9 +35,6 @@ pub async fn change(
     OfTenant(tenant): OfTenant,
     Body(change): Body<ChangeTenant>,
 ) -> Result<Json<TenantView>, ApiError> {
-    // As it is now: it is written whole, and others may have changed it while the body came in.
-    let found = state.installation().tenant(tenant.id).await?;
-    let tenant = found.ok_or_else(|| ApiError::unknown("tenant", &tenant.id.to_string()))?;
     let settings_only = ChangeTenant {
         self_approval: change.self_approval,
         request_id_is_key: change.request_id_is_key,
@@ -56,9 +56,17 @@ pub async fn change(
             "this credential belongs to the tenant that would be disabled; use one of another tenant, which can enable it again",
         ));
     }
-    two_keys::check_settings(&state, &caller, &tenant, &change).await?;
-    let tenant = view::changed(tenant, change, &state)?;
-    state.tenants().change(tenant.clone(), &caller.as_tenant_actor()).await?;
-    state.identity().forget();
-    Ok(Json(view::tenant(tenant)))
+    for _ in 0..CHANGE_TRIES {
+        // As it is now: it is written whole, and others may have changed it while the body came in, or since it was judged.
+        let found = state.installation().tenant(tenant.id).await?;
+        let read = found.ok_or_else(|| ApiError::unknown("tenant", &tenant.id.to_string()))?;
+        two_keys::check_settings(&state, &caller, &read, &change).await?;
+        let changed = view::changed(read.clone(), change, &state)?;
+        let answer = state.tenants().change(read, changed.clone(), &caller.as_tenant_actor()).await?;
+        if answer == Changed::Done {
+            state.identity().forget();
+            return Ok(Json(view::tenant(changed)));
+        }
+    }
+    Err(EngineError::Overloaded.into())
 }

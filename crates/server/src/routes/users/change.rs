@@ -3,7 +3,9 @@
 use axum::Json;
 use axum::extract::State;
 use interlock_core::ids::UserId;
+use interlock_engine::EngineError;
 use interlock_protocol::identity::{ChangeUser, UserView, path};
+use interlock_store::{Changed, UserRow};
 
 use super::view::{self, OfUser};
 use crate::api_error::ApiError;
@@ -28,12 +30,32 @@ pub async fn change(
     OfUser(user): OfUser,
     Body(change): Body<ChangeUser>,
 ) -> Result<Json<UserView>, ApiError> {
-    let mut user = view::reread(&state, &user).await?;
-    caller.check_charge_of(user.installation)?;
-    let ends_sessions = change.disabled == Some(true);
+    for _ in 0..people::CHANGE_TRIES {
+        let read = view::reread(&state, &user).await?;
+        caller.check_charge_of(read.installation)?;
+        let user = changed(&state, &caller, read.clone(), change.clone())?;
+        let details = serde_json::json!({
+            "name": user.name, "roles": user.roles, "groups": user.groups, "disabled": user.disabled_at.is_some(),
+        });
+        let what = note::by(&caller, "user.changed", user.id, &details);
+        let write = interlock_store::ChangeUser { read, user: user.clone() };
+        if state.identity().write_noted(caller.tenant, write, what).await? == Changed::Gone {
+            // Another change was faster: this one is judged anew.
+            continue;
+        }
+        if change.disabled == Some(true) {
+            state.identity().end_sessions(&user, &caller.actor()).await?;
+        }
+        return view::named(&state, &caller, user).await.map(Json);
+    }
+    Err(EngineError::Overloaded.into())
+}
+
+/// The account with the change. What is left out stays as it is.
+fn changed(state: &AppState, caller: &Caller, mut user: UserRow, change: ChangeUser) -> Result<UserRow, ApiError> {
     if change.roles.is_some() || change.groups.is_some() || change.disabled.is_some() {
         // Also one's own: an admin who makes an approver of themselves is not at once one of two who must agree.
-        access::record_by(&mut user, &caller, state.now());
+        access::record_by(&mut user, caller, state.now());
     }
     user.roles = change.roles.unwrap_or(user.roles);
     if let Some(groups) = change.groups {
@@ -46,13 +68,5 @@ pub async fn change(
         Some(false) => None,
         None => user.disabled_at,
     };
-    let details = serde_json::json!({
-        "name": user.name, "roles": user.roles, "groups": user.groups, "disabled": user.disabled_at.is_some(),
-    });
-    let what = note::by(&caller, "user.changed", user.id, &details);
-    state.identity().write_noted(caller.tenant, interlock_store::ChangeUser(user.clone()), what).await?;
-    if ends_sessions {
-        state.identity().end_sessions(&user, &caller.actor()).await?;
-    }
-    view::named(&state, &caller, user).await.map(Json)
+    Ok(user)
 }

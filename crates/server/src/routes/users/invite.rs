@@ -4,9 +4,10 @@ use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::response::Response;
 use interlock_core::ids::UserId;
+use interlock_engine::EngineError;
 use interlock_protocol::identity::{Invite, path};
 use interlock_protocol::runs::Nothing;
-use interlock_store::{Changed, InviteUser};
+use interlock_store::{ChangeUser, Changed, InviteUser};
 
 use super::view::{self, OfUser};
 use crate::api_error::ApiError;
@@ -39,21 +40,24 @@ pub async fn invite(
 ) -> Result<Response, ApiError> {
     let keyed = IdempotentRequest { state: &state, headers: &headers, caller: &caller, source: "invites" };
     let make = async |keep: Keep<'_>| {
-        let mut user = view::reread(&state, &user).await?;
-        caller.check_charge_of(user.installation)?;
         let (new, invite) = state.identity().draft_invite(user.tenant, Some(user.id));
-        // The holder of the link gets in as this person.
-        people::note_access(&mut user, &caller, state.now());
-        let what = note::by(&caller, "user.invited", user.id, &serde_json::json!({ "name": user.name }));
         let link = setup_link(&state.base_url(&headers), &new.token);
         let shown = Invite { link, expires_at: new.expires_at, shown_once: Vec::new() };
         let made = Made::created(shown).showing_once(&["link"]);
-        let named = user.id.to_string();
-        let invited = InviteUser { invite, user };
-        match state.identity().write_answering(caller.tenant, invited, what, keep.answer(&made)?).await? {
-            Changed::Done => Ok(made),
-            Changed::Gone => Err(ApiError::unknown("user", &named)),
+        for _ in 0..people::CHANGE_TRIES {
+            let read = view::reread(&state, &user).await?;
+            caller.check_charge_of(read.installation)?;
+            let mut user = read.clone();
+            // The holder of the link gets in as this person.
+            people::note_access(&mut user, &caller, state.now());
+            let what = note::by(&caller, "user.invited", user.id, &serde_json::json!({ "name": user.name }));
+            let invited = InviteUser { invite, account: ChangeUser { read, user } };
+            let answer = keep.answer(&made)?;
+            if state.identity().write_answering(caller.tenant, invited, what, answer).await? == Changed::Done {
+                return Ok(made);
+            }
         }
+        Err(ApiError::from(EngineError::Overloaded))
     };
     Box::pin(keyed.once_keeping(&user.id, make)).await
 }

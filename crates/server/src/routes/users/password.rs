@@ -5,8 +5,9 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use interlock_core::ids::UserId;
 use interlock_core::tenant::identity::Permission;
+use interlock_engine::EngineError;
 use interlock_protocol::identity::{SetPassword, path};
-use interlock_store::ChangeUser;
+use interlock_store::{ChangeUser, Changed, UserRow};
 
 use super::view::{self, OfUser};
 use crate::api_error::ApiError;
@@ -46,14 +47,21 @@ pub async fn set(
     }
     caller.check_charge_of(user.installation && !own)?;
     let (shown, password) = (user.password.clone(), state.identity().passwords().hash(body.password).await?);
-    let mut user = view::reread(&state, &user).await?;
-    if own && user.password != shown {
-        return Err(ApiError::invalid("your password was changed meanwhile; sign in again"));
+    for _ in 0..people::CHANGE_TRIES {
+        let read = view::reread(&state, &user).await?;
+        if own && read.password != shown {
+            return Err(ApiError::invalid("your password was changed meanwhile; sign in again"));
+        }
+        caller.check_charge_of(read.installation && !own)?;
+        let mut user = UserRow { password: Some(password.clone()), ..read.clone() };
+        people::note_access(&mut user, &caller, state.now());
+        let details = serde_json::json!({ "name": user.name, "own": own });
+        let what = note::by(&caller, "user.password_set", user.id, &details);
+        let write = ChangeUser { read, user: user.clone() };
+        if state.identity().write_noted(caller.tenant, write, what).await? == Changed::Done {
+            state.identity().end_sessions(&user, &caller.actor()).await?;
+            return Ok(StatusCode::NO_CONTENT);
+        }
     }
-    user.password = Some(password);
-    people::note_access(&mut user, &caller, state.now());
-    let what = note::by(&caller, "user.password_set", user.id, &serde_json::json!({ "name": user.name, "own": own }));
-    state.identity().write_noted(caller.tenant, ChangeUser(user.clone()), what).await?;
-    state.identity().end_sessions(&user, &caller.actor()).await?;
-    Ok(StatusCode::NO_CONTENT)
+    Err(EngineError::Overloaded.into())
 }

@@ -46,10 +46,10 @@ async fn add(
 ) -> Result<Made<OutboundMade>, ApiError> {
     let webhooks::NewOutbound { name, url, description, events, workflows } = new;
     let new = NewOutbound { name, url, description, events, workflows };
-    let by = caller.responsible().map(str::to_owned);
-    let (row, secret) = state.webhooks().draft_outbound(caller.tenant, new, by).await?;
+    let (row, secret) = state.webhooks().draft_outbound(caller.tenant, new, Some(caller.name())).await?;
     let location = path::OUTBOUND_ONE.replace("{endpoint}", &row.id.to_string());
-    let made = OutboundMade { endpoint: view::endpoint(row.clone()), secret, shown_once: Vec::new() };
+    let endpoint = view::endpoint(state, caller, row.clone()).await?;
+    let made = OutboundMade { endpoint, secret, shown_once: Vec::new() };
     let made = Made::created(made).at(location).showing_once(&["secret"]);
     state.webhooks().add_outbound(row, &caller.actor(), keep.answer(&made)?).await?;
     Ok(made)

@@ -1,9 +1,13 @@
 //! `GET /webhook-endpoints/{endpoint}/deliveries`: what was sent there, newest first, with every try.
 
+use std::collections::HashMap;
+
 use axum::Json;
 use axum::extract::State;
+use interlock_core::ids::OutboxId;
 use interlock_protocol::runs::limits;
 use interlock_protocol::webhooks::{OutboundDeliveryList, path};
+use interlock_store::AttemptRow;
 
 use super::view;
 use crate::api_error::ApiError;
@@ -35,10 +39,16 @@ pub async fn deliveries(
     let limit = params.limit.unwrap_or(PAGE_DEFAULT).clamp(1, limits::PAGE_MAX);
     let mut messages = reads.messages(row.id, params.before, limit + 1).await?;
     let next_before = cut(&mut messages, limit, |message| message.id);
-    let mut deliveries = Vec::with_capacity(messages.len());
-    for message in messages {
-        let attempts = reads.attempts(message.id).await?;
-        deliveries.push(view::delivery(message, attempts));
+    // Newest first: the page goes from its last message to its first.
+    let mut attempts: HashMap<OutboxId, Vec<AttemptRow>> = HashMap::new();
+    if let (Some(newest), Some(oldest)) = (messages.first(), messages.last()) {
+        for (message, attempt) in reads.attempts(row.id, oldest.id..=newest.id).await? {
+            attempts.entry(message).or_default().push(attempt);
+        }
     }
-    Ok(Json(OutboundDeliveryList { deliveries, next_before }))
+    let deliveries = messages.into_iter().map(|message| {
+        let tried = attempts.remove(&message.id).unwrap_or_default();
+        view::delivery(message, tried)
+    });
+    Ok(Json(OutboundDeliveryList { deliveries: deliveries.collect(), next_before }))
 }

@@ -27,5 +27,5 @@ pub async fn disable(
 ) -> Result<Json<OutboundView>, ApiError> {
     let why = disable.reason.map(reason).transpose()?;
     let row = state.webhooks().disable_outbound(caller.tenant, &named, why, &caller.actor()).await?;
-    Ok(Json(view::endpoint(row)))
+    Ok(Json(view::endpoint(&state, &caller, row).await?))
 }

@@ -29,5 +29,5 @@ pub async fn enable(
 ) -> Result<Json<OutboundView>, ApiError> {
     let by = caller.actor();
     let row = state.webhooks().enable_outbound(caller.tenant, &named, enable.skip_missed, &by).await?;
-    Ok(Json(view::endpoint(row)))
+    Ok(Json(view::endpoint(&state, &caller, row).await?))
 }

@@ -23,5 +23,6 @@ pub async fn get(
     caller: Caller,
     OfEndpoint(named): OfEndpoint,
 ) -> Result<Json<OutboundView>, ApiError> {
-    Ok(Json(view::endpoint(state.webhooks().outbound_endpoint(caller.tenant, &named).await?)))
+    let row = state.webhooks().outbound_endpoint(caller.tenant, &named).await?;
+    Ok(Json(view::endpoint(&state, &caller, row).await?))
 }

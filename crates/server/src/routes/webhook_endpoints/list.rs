@@ -19,5 +19,5 @@ use crate::state::AppState;
 )]
 pub async fn list(State(state): State<AppState>, caller: Caller) -> Result<Json<OutboundList>, ApiError> {
     let rows = state.for_tenant(caller.tenant).outbound_endpoints(ENDPOINTS_MAX).await?;
-    Ok(Json(OutboundList { endpoints: rows.into_iter().map(view::endpoint).collect() }))
+    Ok(Json(OutboundList { endpoints: view::endpoints(&state, &caller, rows).await? }))
 }

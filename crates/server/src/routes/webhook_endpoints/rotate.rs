@@ -26,5 +26,6 @@ pub async fn rotate(
     OfEndpoint(named): OfEndpoint,
 ) -> Result<Json<OutboundMade>, ApiError> {
     let (row, secret) = state.webhooks().rotate_outbound(caller.tenant, &named, &caller.actor()).await?;
-    Ok(Json(OutboundMade { endpoint: view::endpoint(row), secret, shown_once: Vec::new() }))
+    let endpoint = view::endpoint(&state, &caller, row).await?;
+    Ok(Json(OutboundMade { endpoint, secret, shown_once: Vec::new() }))
 }

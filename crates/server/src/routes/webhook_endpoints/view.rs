@@ -4,7 +4,30 @@ use interlock_engine::webhooks::outbound::Message;
 use interlock_protocol::webhooks::{MessageState, OutboundAttempt, OutboundDelivery, OutboundView};
 use interlock_store::{AttemptRow, MessageRow, OutboundRow};
 
-pub fn endpoint(row: OutboundRow) -> OutboundView {
+use crate::api_error::ApiError;
+use crate::identity::Caller;
+use crate::identity::key_names::name_keys;
+use crate::state::AppState;
+
+/// An endpoint for a caller, with the name of the key that made it.
+pub async fn endpoint(state: &AppState, caller: &Caller, row: OutboundRow) -> Result<OutboundView, ApiError> {
+    let mut endpoint = outbound(row);
+    name_keys(state, caller, endpoint.created_by.iter_mut().collect()).await?;
+    Ok(endpoint)
+}
+
+/// The same for all of them.
+pub async fn endpoints(
+    state: &AppState,
+    caller: &Caller,
+    rows: Vec<OutboundRow>,
+) -> Result<Vec<OutboundView>, ApiError> {
+    let mut endpoints: Vec<OutboundView> = rows.into_iter().map(outbound).collect();
+    name_keys(state, caller, endpoints.iter_mut().filter_map(|row| row.created_by.as_mut()).collect()).await?;
+    Ok(endpoints)
+}
+
+fn outbound(row: OutboundRow) -> OutboundView {
     OutboundView {
         endpoint_id: row.id,
         name: row.name,

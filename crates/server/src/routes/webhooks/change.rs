@@ -28,5 +28,5 @@ pub async fn change(
 ) -> Result<Json<InboundView>, ApiError> {
     let change = InboundChange { secondary: change.secondary, paused: change.paused };
     let row = state.webhooks().change_inbound(caller.tenant, &named, change, &caller.actor()).await?;
-    Ok(Json(view::endpoint(row)))
+    Ok(Json(view::endpoint(&state, &caller, row).await?))
 }

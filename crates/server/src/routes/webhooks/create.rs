@@ -48,9 +48,8 @@ async fn add(
 ) -> Result<Made<InboundMade>, ApiError> {
     let webhooks::NewInbound { name, source, header: signed_in, secondary, secret } = new;
     let new = NewInbound { name, source, header: signed_in, secondary, secret };
-    let by = caller.responsible().map(str::to_owned);
-    let (row, secret) = state.webhooks().draft_inbound(caller.tenant, new, by).await?;
-    let endpoint = view::endpoint(row.clone());
+    let (row, secret) = state.webhooks().draft_inbound(caller.tenant, new, Some(caller.name())).await?;
+    let endpoint = view::endpoint(state, caller, row.clone()).await?;
     let location = endpoint.path.clone();
     let made = InboundMade { endpoint, secret, shown_once: Vec::new() };
     let made = Made::created(made).at(location).showing_once(&["secret"]);

@@ -19,5 +19,5 @@ use crate::state::AppState;
 )]
 pub async fn list(State(state): State<AppState>, caller: Caller) -> Result<Json<InboundList>, ApiError> {
     let rows = state.for_tenant(caller.tenant).inbound_endpoints("", ENDPOINTS_MAX).await?;
-    Ok(Json(InboundList { endpoints: rows.into_iter().map(view::endpoint).collect() }))
+    Ok(Json(InboundList { endpoints: view::endpoints(&state, &caller, rows).await? }))
 }

@@ -28,5 +28,6 @@ pub async fn rotate(
     Body(rotate): Body<Rotate>,
 ) -> Result<Json<InboundMade>, ApiError> {
     let (row, secret) = state.webhooks().rotate_inbound(caller.tenant, &named, rotate.secret, &caller.actor()).await?;
-    Ok(Json(InboundMade { endpoint: view::endpoint(row), secret, shown_once: Vec::new() }))
+    let endpoint = view::endpoint(&state, &caller, row).await?;
+    Ok(Json(InboundMade { endpoint, secret, shown_once: Vec::new() }))
 }

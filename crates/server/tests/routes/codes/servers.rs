@@ -217,6 +217,25 @@ async fn evidence_before_the_seal() -> ApiResponse {
     answer
 }
 
+/// A server on which not even the shortest run fits into a bundle.
+async fn evidence_of_a_run_that_did_too_much() -> ApiResponse {
+    let (engine, tenants, database) = engine().await;
+    let api = Api::of(engine, tenants, database.clone()).await;
+    let stopped = Restarted::stop(api, &database).await;
+    let engine = engine_of(&database, Arc::new(NoFaults), |options| options.evidence_bytes_max = 1_000).await;
+    let api = Api::of(engine, stopped.tenants, database).await;
+    let run = crate::set_up::canceled(&api).await;
+    let answer = loop {
+        let answer = api.get(&format!("/runs/{run}/evidence")).await;
+        if answer.status != 503 {
+            break answer;
+        }
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    };
+    api.end().await;
+    answer
+}
+
 async fn a_log_that_somebody_has_spoilt() -> ApiResponse {
     let (engine, tenants, database) = engine().await;
     let api = Api::of(engine, tenants, database.clone()).await;
@@ -233,6 +252,7 @@ async fn a_log_that_somebody_has_spoilt() -> ApiResponse {
 table! { TABLE:
     "AUDIT_UNAVAILABLE" => |_| without_a_key_to_sign_with().await,
     "EVIDENCE_NOT_SEALED" => |_| evidence_before_the_seal().await,
+    "EVIDENCE_TOO_LARGE" => |_| evidence_of_a_run_that_did_too_much().await,
     "AUDIT_BROKEN" => |_| a_log_that_somebody_has_spoilt().await,
     "PAYLOAD_MISSING" => |_| payload(|object| std::fs::remove_file(object).unwrap()).await,
     "PAYLOAD_ALTERED" => |_| payload(|object| std::fs::write(object, "something else").unwrap()).await,

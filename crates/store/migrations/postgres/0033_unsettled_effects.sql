@@ -1,0 +1,2 @@
+-- Whether what became of an earlier try of an effect was never learned, which a later try that was refused does not settle.
+ALTER TABLE receipts ADD COLUMN unsettled BIGINT NOT NULL DEFAULT 0 CHECK (unsettled IN (0, 1));
