@@ -246,7 +246,9 @@ fn task(dice: &Dice, key: String) -> StepSpec {
     let with = behaviour.bound.then(|| json_of(&json!({ "bound": "${{ inputs.order }}", "n": "${{ inputs.n }}" })));
     let undo = json_of(&json!({ "undo": key }));
     let mut spec = StepSpec::new(key, Work::Task { handler: behaviour.name(verb), with });
-    spec.effect = Some(behaviour.class);
+    // Whoever sends a message does more than read.
+    let sends = behaviour.asks && behaviour.class == EffectClass::Read;
+    spec.effect = Some(if sends { EffectClass::Idempotent } else { behaviour.class });
     spec.retry = (!dice.one_in(15)).then(|| retry(dice));
     spec.timeout = dice.one_in(3).then(|| Millis(dice.between(1_500..=9_000)));
     spec.on_failure = dice.weighted(&[(6, None), (1, Some(OnFailure::Pause)), (1, Some(OnFailure::Fail))]);

@@ -244,6 +244,11 @@ impl Engine {
         self.0.options.session_lease
     }
 
+    /// How often a worker renews its session.
+    pub fn session_renewal(&self) -> Millis {
+        self.0.options.session_renewal
+    }
+
     /// Does something after a while, or as soon as the engine stops, which waits for it.
     pub fn do_later(&self, wait: Duration, work: impl Future<Output = ()> + Send + 'static) {
         let stopping = self.0.stopping.clone();

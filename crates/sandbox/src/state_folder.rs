@@ -41,8 +41,11 @@ impl StateFolder {
         let path = parent.join(format!("{PREFIX}{}-{number}", std::process::id()));
         // Others may pass through, as a command's identity must, but not look around.
         DirBuilder::new().mode(0o711).create(&path)?;
-        let locked = File::open(&path)?;
         // A worker that starts just now may have taken it for one that was left behind.
+        let locked = match File::open(&path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(io::ErrorKind::AlreadyExists.into()),
+            opened => opened?,
+        };
         if matches!(locked.try_lock(), Err(TryLockError::WouldBlock)) || !path.exists() {
             return Err(io::ErrorKind::AlreadyExists.into());
         }

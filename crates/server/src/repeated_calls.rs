@@ -6,6 +6,7 @@
 //! other calls spell out what they are about, and a repeat of them is told by that.
 
 use std::collections::{HashMap, VecDeque};
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use axum::http::HeaderMap;
@@ -18,6 +19,8 @@ use interlock_protocol::call::header::IDEMPOTENCY_KEY;
 /// Longer than a poll waits.
 const KEPT: Millis = Millis::from_mins(2);
 const CALLS_MAX: usize = 10_000;
+/// Named registrations that are answered at the same time, at most.
+const REGISTERED_AT_ONCE: usize = 32;
 
 /// A call by the name that its worker has given it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -30,8 +33,9 @@ pub enum NamedCall {
 #[derive(Default)]
 pub struct RepeatedCalls {
     known: Mutex<KnownCalls>,
-    /// Of two registrations with one name the second waits for the first.
-    registering: tokio::sync::Mutex<()>,
+    /// Of two registrations with one name the second waits for the first. Others seldom do: after a restart many workers come at
+    /// once, and the store takes them together.
+    registering: [tokio::sync::Mutex<()>; REGISTERED_AT_ONCE],
 }
 
 #[derive(Default)]
@@ -60,8 +64,11 @@ impl RepeatedCalls {
     }
 
     /// Held while a named registration is answered.
-    pub async fn registering(&self) -> tokio::sync::MutexGuard<'_, ()> {
-        self.registering.lock().await
+    pub async fn registering(&self, call: &NamedCall) -> tokio::sync::MutexGuard<'_, ()> {
+        let mut hasher = DefaultHasher::new();
+        call.hash(&mut hasher);
+        let turn = usize::try_from(hasher.finish() % REGISTERED_AT_ONCE as u64).unwrap_or_default();
+        self.registering[turn].lock().await
     }
 
     /// What the registration was answered before.

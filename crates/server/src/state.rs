@@ -155,6 +155,11 @@ impl AppState {
         self.0.engine.session_lease()
     }
 
+    /// How often a worker renews its session.
+    pub(crate) fn session_renewal(&self) -> Millis {
+        self.0.engine.session_renewal()
+    }
+
     /// The tenant of people who sign in without naming one.
     pub fn default_tenant(&self) -> TenantId {
         self.0.default_tenant

@@ -350,7 +350,9 @@ impl Approval {
             let groups: Vec<&str> = asked().flatten().map(String::as_str).collect();
             return refuse(format!("{whose} is in none of the groups {}", groups.join(", ")));
         }
-        if after.votes.len() + after.fallen.len() >= limits::VOTES_PER_APPROVAL_MAX {
+        // Each by itself, so that votes that fell do not keep a quorum from being reached; and a no ends the approval.
+        let is_full = after.votes.len().max(after.fallen.len()) >= limits::VOTES_PER_APPROVAL_MAX;
+        if vote.approve && is_full {
             return refuse("it has reached the limit of votes".into());
         }
         let approve = vote.approve;

@@ -73,9 +73,15 @@ impl Receipt {
         next(self.state, event)
     }
 
+    /// Whether something may have become of it that a try which takes it over cannot know. Of a read nothing can have, whatever the
+    /// next one calls itself; and a read that has taken over something else does not settle that.
+    pub fn leaves_unsettled(&self) -> bool {
+        self.is_open() && (self.unsettled || self.effect != EffectClass::Read)
+    }
+
     /// Whether another attempt may have the effect once more although it may have happened.
     pub fn is_repeatable_as(&self, effect: EffectClass) -> bool {
-        self.effect != EffectClass::Unsafe && effect != EffectClass::Unsafe
+        !self.leaves_unsettled() || (self.effect != EffectClass::Unsafe && effect != EffectClass::Unsafe)
     }
 
     /// Whether it has no outcome yet.

@@ -58,6 +58,8 @@ pub(super) struct SignedQuestion {
     pub url: String,
     pub body: String,
     pub headers: SecretBuf,
+    /// Among the headers. AWS repeats what was signed where the signature is wrong, and a Vault repeats what AWS says.
+    pub session_token: Option<SecretBuf>,
 }
 
 impl AwsIdentity {
@@ -80,6 +82,7 @@ impl AwsIdentity {
             url: BASE64.encode(format!("https://{host}/")),
             body: BASE64.encode(QUESTION),
             headers: SecretBuf::new(&Zeroizing::new(BASE64.encode(&*json)))?,
+            session_token: keys.session_token,
         })
     }
 

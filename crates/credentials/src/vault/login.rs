@@ -198,7 +198,8 @@ impl Session {
                     iam_request_body: &signed.body,
                     iam_request_headers: signed.headers.reveal(),
                 };
-                let call = VaultCall::post(&path, &body).hiding([&signed.headers]);
+                let secrets = [&signed.headers].into_iter().chain(&signed.session_token);
+                let call = VaultCall::post(&path, &body).hiding(secrets);
                 let hint = "; the role may be for another identity, the keys expired, this machine's clock wrong, or \
                             the Vault expects another server_id or region";
                 granted_by(api, &call, hint).await

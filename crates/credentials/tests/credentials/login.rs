@@ -125,6 +125,10 @@ async fn aws_keys_sign_a_question_that_the_vault_sends_on() {
     assert!(!said.contains(SECRET_ACCESS_KEY) && !said.contains("an-old-one"), "{said}");
     let elsewhere = vault(&simulator, login(None, "other.example.org")).prepare().await.err().unwrap();
     assert!(elsewhere.to_string().contains("another host or Vault"), "{elsewhere}");
+    let wrong = format!("aws_secret_access_key = another\naws_session_token = {SESSION_TOKEN}");
+    folder.put("aws", &format!("[worker]\naws_access_key_id = {ACCESS_KEY_ID}\n{wrong}\n"));
+    let unsigned = vault(&simulator, login(None, SERVER_ID)).prepare().await.err().unwrap().to_string();
+    assert!(unsigned.contains("x-amz-security-token:***") && !unsigned.contains(SESSION_TOKEN), "{unsigned}");
     folder.put("aws", "[worker]\naws_access_key_id = A\n");
     let missing = vault(&simulator, login(None, SERVER_ID)).prepare().await.err().unwrap();
     assert!(missing.to_string().contains("of the profile `worker` in ") && missing.to_string().contains("is missing"));

@@ -68,5 +68,6 @@ pub fn believes(body: &Value) -> Result<(), String> {
     let signature = Hash(mac(&key, &to_sign).try_into().unwrap());
     let right =
         format!("AWS4-HMAC-SHA256 Credential={ACCESS_KEY_ID}/{place}, SignedHeaders={signed}, Signature={signature}");
-    if given == right { Ok(()) } else { Err("the signature does not match".to_owned()) }
+    // AWS says what it would have signed, with the session token in it.
+    if given == right { Ok(()) } else { Err(format!("the signature does not match: it should be over {lines}")) }
 }

@@ -115,7 +115,7 @@ impl Workers {
 
     async fn is_open(&self, tenant: TenantId, hold: &PastHold) -> Result<bool, EngineError> {
         let receipt = self.receipt_of(tenant, hold).await?;
-        Ok(receipt.is_some_and(|receipt| receipt.state == ReceiptState::Intent))
+        Ok(receipt.is_some_and(|receipt| receipt.is_open()))
     }
 
     /// What became of the effect that a hold is about. What a run of the same chain did is its own, which its own keys tell.

@@ -80,8 +80,7 @@ impl Workers {
             let (receipt, again) = match self.recorded_effect(&intent, &asked).await? {
                 Recorded::Answer(answer) => return Ok(answer),
                 Recorded::Reopened(earlier) => {
-                    // Whoever asks again does not know what became of the earlier try; of a read, nothing can have.
-                    let unsettled = earlier.is_open() && intent.effect != EffectClass::Read;
+                    let unsettled = earlier.leaves_unsettled();
                     (Receipt { id: earlier.id, unsettled, ..self.receipt(&intent, &asked) }, true)
                 }
                 Recorded::Nothing => (self.receipt(&intent, &asked), false),

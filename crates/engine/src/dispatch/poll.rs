@@ -44,6 +44,9 @@ use crate::policy::{KnownRuling, NotJudged};
 /// How many steps one poll claims at most.
 const CLAIM_BATCH_MAX: usize = 256;
 
+/// How long a worker that others come before waits until it looks again, where all that it came for was passed over.
+const PASSED_OVER_PAUSE: Duration = Duration::from_millis(100);
+
 /// A claim of a limited workflow that is being tried.
 pub(super) struct TriedClaim {
     pub workflow: LimitedWorkflow,
@@ -159,6 +162,10 @@ impl Workers {
         let claims = candidates.into_iter().map(|candidate| self.claim(session, info, candidate));
         let claimed: Vec<Assignment> = join_all(claims).await.into_iter().flatten().collect();
         if claimed.is_empty() {
+            if info.is_asked_last(self.0.now()) {
+                // Others come first for these: a long line of such runs is not gone through again and again without a pause.
+                tokio::time::sleep(PASSED_OVER_PAUSE).await;
+            }
             // All of these hints were out of date; there may be others that are not, and their places are free again.
             drop(reserved);
             dispatch.work.notify_waiters();

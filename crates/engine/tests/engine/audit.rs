@@ -412,7 +412,8 @@ async fn a_log_that_cannot_be_continued_says_since_when_it_is_behind() {
     assert_eq!(engine.audit().progress(tenant).await.unwrap(), Some(behind), "the oldest counts");
     stop(engine).await;
 
-    let silent = engine_with(&Database::sqlite(), options()).await;
+    let other = Database::sqlite();
+    let silent = engine_with(&other, options()).await;
     assert_eq!(silent.audit().progress(tenant).await.unwrap(), None, "a server without a log is not behind");
     stop(silent).await;
 }

@@ -82,7 +82,9 @@ fn sweep(folder: &Path) {
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         let name = entry.file_name();
         let process = name.to_str().and_then(|name| {
-            let (process, _) = name.strip_prefix("interlock-")?.split_once('-')?;
+            let (process, rest) = name.strip_prefix("interlock-")?.split_once('-')?;
+            // Of a command, or of a trial: what else is called alike was made by somebody else.
+            rest.strip_prefix("try-").unwrap_or(rest).parse::<u64>().ok()?;
             process.parse::<u32>().ok()
         });
         if process.is_some_and(|process| !Path::new(&format!("/proc/{process}")).exists()) {
@@ -138,10 +140,11 @@ mod tests {
         let base = TestFolder::make(&unified_mount(), "sweep");
         let dead = ["3", "try-1"].map(|rest| base.path().join(format!("interlock-{}-{rest}", u32::MAX)));
         let living = base.path().join(format!("interlock-{}-0", std::process::id()));
-        for folder in dead.iter().chain([&living]) {
+        let foreign = base.path().join(format!("interlock-{}-prod", u32::MAX));
+        for folder in dead.iter().chain([&living, &foreign]) {
             fs::create_dir(folder).unwrap();
         }
         sweep(base.path());
-        assert!(dead.iter().all(|folder| !folder.exists()) && living.exists());
+        assert!(dead.iter().all(|folder| !folder.exists()) && living.exists() && foreign.exists());
     }
 }

@@ -172,9 +172,12 @@ fn set(folder: &Path, parent: &Parent, limits: &Limits) -> io::Result<()> {
 /// A kernel that does not count swap has no file for its limit. Where the host has swap, the limit on memory is none.
 fn unless_swap_is_not_counted(written: io::Result<()>) -> io::Result<()> {
     match written {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            swapless(&fs::read_to_string("/proc/swaps").unwrap_or_default())
-        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => match fs::read_to_string("/proc/swaps") {
+            Ok(swaps) => swapless(&swaps),
+            // A kernel without swap has no list either.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            Err(error) => Err(error),
+        },
         written => written,
     }
 }

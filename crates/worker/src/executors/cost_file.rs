@@ -110,7 +110,7 @@ fn fresh(folder: &Path) -> io::Result<(PathBuf, File)> {
 pub(crate) fn sweep(folder: &Path) {
     let own = rustix::process::geteuid().as_raw();
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
-        if !entry.file_name().to_string_lossy().starts_with(PREFIX) {
+        if !is_name(&entry.file_name().to_string_lossy()) {
             continue;
         }
         let Ok(file) = open(&entry.path()) else { continue };
@@ -119,6 +119,12 @@ pub(crate) fn sweep(folder: &Path) {
             let _ = fs::remove_file(entry.path());
         }
     }
+}
+
+/// Whether it is a name that [`fresh`] makes: what a person has called alike is theirs.
+fn is_name(name: &str) -> bool {
+    let number = name.strip_prefix(PREFIX);
+    number.is_some_and(|number| number.len() == 16 && number.bytes().all(|byte| byte.is_ascii_hexdigit()))
 }
 
 /// Neither a link nor a pipe in the file's place is followed or waited for.
@@ -209,7 +215,7 @@ mod tests {
         fs::create_dir(&folder).unwrap();
         let (used, locked) = fresh(&folder).unwrap();
         let [left, other, link] =
-            [format!("{PREFIX}0123"), "other".to_owned(), format!("{PREFIX}link")].map(|name| folder.join(name));
+            ["0123456789abcdef", "report.csv", "0123456789abcde0"].map(|rest| folder.join(format!("{PREFIX}{rest}")));
         for path in [&left, &other] {
             fs::write(path, "{}").unwrap();
         }

@@ -95,7 +95,7 @@ async fn a_program_says_what_it_has_cost() {
 /// A worker that was killed could not remove its file.
 #[tokio::test]
 async fn a_worker_removes_the_cost_files_of_dead_ones_when_it_starts() {
-    let left = std::env::temp_dir().join(format!("interlock-cost-left-{}", std::process::id()));
+    let left = std::env::temp_dir().join(format!("interlock-cost-{:016x}", std::process::id()));
     std::fs::write(&left, "").unwrap();
     assert_eq!(outcome("echo 1", "null").await, completed("1"));
     assert!(!left.exists());

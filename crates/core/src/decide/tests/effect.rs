@@ -90,6 +90,20 @@ fn what_may_have_happened_is_not_repeated_as_unsafe() {
     assert!(matches!(no, Rejection::EffectRecorded { .. }), "{no}");
 }
 
+/// Whatever the worker calls its next try: what may have happened is not denied by a read, and a read leaves nothing open.
+#[test]
+fn a_read_settles_nothing_and_leaves_nothing_open() {
+    let mut case = Case::of(tasks(1));
+    case.claim().tells(|case| again(case, EffectClass::Keyed));
+    let [SideWrite::PutReceipt(keyed)] = case.change.side.as_slice() else { panic!() };
+    let read = Receipt { effect: EffectClass::Read, ..(**keyed).clone() };
+    assert!(read.leaves_unsettled() && !read.is_repeatable_as(EffectClass::Unsafe), "it has taken over another effect");
+    let only_read = Receipt { unsettled: false, ..read.clone() };
+    assert!(!only_read.leaves_unsettled() && only_read.is_repeatable_as(EffectClass::Unsafe));
+    let known = Receipt { state: ReceiptState::Failed, ..read };
+    assert!(!known.leaves_unsettled());
+}
+
 #[test]
 fn effects_come_one_after_the_other() {
     let mut case = Case::of(tasks(1));

@@ -55,7 +55,7 @@ pub async fn register(
         key,
     });
     let Some(call) = call else { return begin(&state, hello, worker).await.map(Json) };
-    let _turn = state.repeated_calls().registering().await;
+    let _turn = state.repeated_calls().registering(&call).await;
     if let Some(before) = state.repeated_calls().registered(&call, state.now()) {
         return Ok(Json(before));
     }
