@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, PoisonError};
 
-use interlock_core::ids::{RunId, TenantId};
+use interlock_core::ids::{ReceiptId, RunId, TenantId};
 use interlock_core::state::EffectClass;
 use interlock_core::work::AttemptRef;
 
@@ -81,6 +81,8 @@ struct State {
     deeds: BTreeMap<Scope, UnsafeEffect>,
     /// Steps that a rollback has begun to undo.
     undone: BTreeSet<(RunId, String)>,
+    /// Attempts that are told that an effect did not happen, which an earlier attempt has had.
+    refused_after: BTreeSet<(ReceiptId, u32)>,
     calls: u64,
 }
 
@@ -204,6 +206,23 @@ impl Sink {
                 effect.denied.insert(attempt);
             });
         });
+    }
+
+    /// An attempt is about to say that it has not had the effect.
+    pub fn refused(&self, class: EffectClass, (tenant, key): (TenantId, &str), receipt: ReceiptId, attempt: u32) {
+        self.state(|state| {
+            // Of a read nothing can have become.
+            if class != EffectClass::Read
+                && state.effects.get(&(tenant, key.to_owned())).is_some_and(|effect| effect.happened > 0)
+            {
+                state.refused_after.insert((receipt, attempt));
+            }
+        });
+    }
+
+    /// Whether the attempt said so of an effect that an earlier one has had.
+    pub fn was_refused_after(&self, receipt: ReceiptId, attempt: u32) -> bool {
+        self.state(|state| state.refused_after.contains(&(receipt, attempt)))
     }
 
     /// The store is as it was before: what was believed since is forgotten, and the same attempts are handed out again.

@@ -112,5 +112,4 @@ caught! {
     one_dead_letter_replayed = OneDeadLetterReplayed in Outbound by 31,
     claim_without_intent = ClaimWithoutIntent in UnnamedEffects by 5,
     poll_ignores_max = PollIgnoresMax by 19,
-    refusal_settles_all = RefusalSettlesAll,
 }

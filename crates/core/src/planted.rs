@@ -144,8 +144,6 @@ bugs! {
     PollIgnoresMax,
     /// On PostgreSQL a receipt is written whatever its state is.
     ReceiptNotGuarded,
-    /// That an attempt was refused counts as the outcome of those before it, which may have had the effect.
-    RefusalSettlesAll,
 }
 
 #[cfg(feature = "planted")]

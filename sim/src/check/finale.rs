@@ -7,7 +7,7 @@ use interlock_core::ids::{RunId, TenantId};
 use interlock_core::plan::Work;
 use interlock_core::run::Run;
 use interlock_core::run::receipt::Receipt;
-use interlock_core::state::{ReceiptState, RunState, StepKind, StepState};
+use interlock_core::state::{EffectClass, ReceiptState, RunState, StepKind, StepState};
 use interlock_core::time::{Millis, Timestamp};
 use interlock_store::{Page, ReadError, RunFilter, RunSummary, Tenant};
 use serde_json::Value;
@@ -110,8 +110,9 @@ async fn denied(sim: &Sim, run: &Run) -> Result<(), String> {
         return Ok(());
     }
     for row in sim.database().receipts(run.tenant, run.id).await.map_err(unreadable)? {
-        let Receipt { key, state, .. } = &row.receipt;
-        if *state == ReceiptState::Failed && !row.receipt.is_of_claim() && sim.sink.happened(run.tenant, key) > 0 {
+        let Receipt { key, state, effect, .. } = &row.receipt;
+        let is_denied = *state == ReceiptState::Failed && *effect != EffectClass::Read && !row.receipt.is_of_claim();
+        if is_denied && sim.sink.happened(run.tenant, key) > 0 {
             return Err(format!("P3: {key} of {} is recorded as failed, and has happened", run.id));
         }
     }

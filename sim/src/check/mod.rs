@@ -18,12 +18,13 @@ use interlock_core::ids::{RunId, SessionId, SignalId, TenantId};
 use interlock_core::json::Hash;
 use interlock_core::plan::Work;
 use interlock_core::run::Run;
+use interlock_core::run::event::Event;
 use interlock_core::run::project::projected;
-use interlock_core::state::StepState;
+use interlock_core::state::{ReceiptState, StepState};
 use interlock_core::tenant::caps::Caps;
 use interlock_core::time::Timestamp;
 use interlock_core::work::AttemptRef;
-use interlock_store::{Page, RunFilter, RunSummary};
+use interlock_store::{EventRecord, Page, RunFilter, RunSummary};
 
 use tokio::time::Instant;
 
@@ -231,6 +232,7 @@ async fn follow_run(sim: &Sim, summary: &RunSummary) -> Result<(), String> {
     for record in &events {
         say!(sim, "journal", "{} {} @{} {}", run.id, record.seq, record.at.0 - EPOCH.0, record.event.as_str());
         model.fold(&run, record, sim.swarm.skew())?;
+        settled(sim, record)?;
     }
     if model.seq != run.version || run.version != summary.version {
         let (last, version) = (model.seq, run.version);
@@ -240,6 +242,21 @@ async fn follow_run(sim: &Sim, summary: &RunSummary) -> Result<(), String> {
     approved_inputs(sim, &model, &run).await?;
     sim.ledger(|ledger| ledger.runs.insert(key, model));
     Ok(())
+}
+
+/// That one attempt was refused does not settle an earlier one that had the effect. A restore forgets that there was one.
+fn settled(sim: &Sim, record: &EventRecord) -> Result<(), String> {
+    if sim.archive.restores() > 0 {
+        return Ok(());
+    }
+    match record.event.decode() {
+        Ok(Event::ReceiptRecorded { attempt, receipt, state: ReceiptState::Failed, .. })
+            if sim.sink.was_refused_after(receipt, attempt) =>
+        {
+            Err(format!("P3: {receipt} is recorded as failed, and an earlier attempt has had its effect"))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// A step that people let run once more has the input whose hash they were shown.

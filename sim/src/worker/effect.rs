@@ -81,6 +81,7 @@ pub(super) async fn perform(
     if session.is_stopped(at) || !session.covers_a_send() {
         sim.tally.count("effects not sent: lease too short");
         say!(sim, &worker.name, "does not send {key}");
+        sim.sink.refused(effect, (at.tenant, &key), receipt, at.attempt);
         record(worker, session, handed, receipt, None).await?;
         return Err(AttemptFailure::Failed(error(ErrorClass::LeaseExpired, at)));
     }
@@ -89,7 +90,8 @@ pub(super) async fn perform(
             record(worker, session, handed, receipt, Some(&key)).await?;
             Ok(key)
         }
-        EffectReply { fate: Fate::Refused, .. } => {
+        EffectReply { fate: Fate::Refused, key } => {
+            sim.sink.refused(effect, (at.tenant, &key), receipt, at.attempt);
             record(worker, session, handed, receipt, None).await?;
             Err(AttemptFailure::Failed(error(ErrorClass::Unavailable, at)))
         }

@@ -340,7 +340,7 @@ pub(super) fn outcome(
 ) -> Result<(), Rejection> {
     let is_told = match receipt.state {
         ReceiptState::Succeeded => true,
-        ReceiptState::Failed => !receipt.unsettled || is_planted(Bug::RefusalSettlesAll),
+        ReceiptState::Failed => !receipt.unsettled,
         // This attempt did not have it; an earlier one may have.
         ReceiptState::InDoubt => receipt.unsettled,
         ReceiptState::Intent => false,

@@ -8,7 +8,6 @@ use super::Run;
 use crate::ids::ReceiptId;
 use crate::json::{Hash, HashHex, Json};
 use crate::machine::receipt::{ReceiptEvent, next};
-use crate::planted::{Bug, is_planted};
 use crate::state::{EffectClass, ReceiptState};
 use crate::time::Timestamp;
 
@@ -65,7 +64,7 @@ impl Receipt {
     pub fn reported(&self, happened: bool) -> Option<ReceiptState> {
         let event = if happened {
             ReceiptEvent::Succeeded
-        } else if self.unsettled && !is_planted(Bug::RefusalSettlesAll) {
+        } else if self.unsettled {
             ReceiptEvent::Lost
         } else {
             ReceiptEvent::Failed
