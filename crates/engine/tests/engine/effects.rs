@@ -77,12 +77,7 @@ on_both! {
 
     async fn a_refused_retry_leaves_an_unanswered_effect_in_doubt(database: &Database) {
         let engine = engine(database).await;
-        let tenant = tenant(&engine, |_| {}).await;
-        let mut pay = StepSpec::task("pay", "pay");
-        pay.effect = Some(EffectClass::Keyed);
-        pay.retry = Some(RetryPolicy { max_attempts: 9, backoff: Backoff::Fixed { delay: Millis(10) } });
-        let run = engine.runs().start(start(tenant, &plan(vec![pay]), "null")).await.unwrap().run;
-        let session = engine.workers().register(hello(1)).await.unwrap().session;
+        let (tenant, run, session) = keyed_and_retried(&engine).await;
 
         // Sent, and never answered.
         let first = next(&engine, session).await;
@@ -124,12 +119,7 @@ on_both! {
 
     async fn an_answer_of_a_retry_settles_the_tries_before_it(database: &Database) {
         let engine = engine(database).await;
-        let tenant = tenant(&engine, |_| {}).await;
-        let mut pay = StepSpec::task("pay", "pay");
-        pay.effect = Some(EffectClass::Keyed);
-        pay.retry = Some(RetryPolicy { max_attempts: 9, backoff: Backoff::Fixed { delay: Millis(10) } });
-        let run = engine.runs().start(start(tenant, &plan(vec![pay]), "null")).await.unwrap().run;
-        let session = engine.workers().register(hello(1)).await.unwrap().session;
+        let (tenant, run, session) = keyed_and_retried(&engine).await;
         let first = next(&engine, session).await;
         ask(&engine, session, &first, EffectClass::Keyed).await;
         report(&engine, session, &first, retry()).await;
@@ -142,6 +132,17 @@ on_both! {
         assert!(kept.outcome_at.is_some());
         stop(engine).await;
     }
+}
+
+/// A run whose keyed effect is tried again at once, and a session for it.
+async fn keyed_and_retried(engine: &Engine) -> (TenantId, RunId, SessionId) {
+    let tenant = tenant(engine, |_| {}).await;
+    let mut pay = StepSpec::task("pay", "pay");
+    pay.effect = Some(EffectClass::Keyed);
+    pay.retry = Some(RetryPolicy { max_attempts: 9, backoff: Backoff::Fixed { delay: Millis(10) } });
+    let run = engine.runs().start(start(tenant, &plan(vec![pay]), "null")).await.unwrap().run;
+    let session = engine.workers().register(hello(1)).await.unwrap().session;
+    (tenant, run, session)
 }
 
 fn retry() -> ReportedOutcome {
