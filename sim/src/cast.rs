@@ -15,6 +15,7 @@ use crate::dice::Dice;
 use crate::host::EPOCH;
 use crate::network::Caller;
 use crate::plans::SIDE_QUEUE;
+use crate::quiet;
 use crate::sim::Sim;
 use crate::worker::{Gate, Worker};
 
@@ -42,13 +43,21 @@ pub fn hire(sim: &Arc<Sim>, dice: &Dice, number: u64) -> Arc<Worker> {
         name: format!("worker {number}"),
         tenant,
         queues: queues.into_iter().map(ToOwned::to_owned).collect(),
-        slots: if sim.swarm.crowded { dice.between(8..=20) } else { dice.between(1..=4) } as u32,
+        slots: slots(sim, dice),
         is_agent: sim.swarm.agents.contains(&number),
         names_effects: !sim.swarm.unnamed,
         caller: Caller::new(sim, dice).persistent(),
         gate: Gate::default(),
         die: Notify::new(),
     })
+}
+
+fn slots(sim: &Sim, dice: &Dice) -> u32 {
+    if sim.swarm.quiet {
+        return quiet::SLOTS;
+    }
+    let slots = if sim.swarm.crowded { dice.between(8..=20) } else { dice.between(1..=4) };
+    slots as u32
 }
 
 /// Where orders come all at once, most of them are one tenant's.

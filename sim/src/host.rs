@@ -24,6 +24,7 @@ use tokio::time::{Instant, sleep, timeout};
 use crate::courier::Courier;
 use crate::dice::Dice;
 use crate::faults::StoreFaults;
+use crate::quiet;
 use crate::sim::Sim;
 use crate::trace::say;
 use crate::triggers::receivers::Wire;
@@ -186,6 +187,7 @@ impl Host {
         store_options.mode = Mode::Inline(Arc::new(weather));
         store_options.group_max = *dice.pick(&[1, 3, 64]);
         store_options.queue_max = *dice.pick(&[1, 16, 10_000]);
+        store_options.priority_lane = sim.swarm.quiet;
         let url = StoreUrl::SqliteMemory(self.database.clone());
         let store = match Store::open(&url, store_options).await {
             Ok(store) => store,
@@ -224,6 +226,9 @@ impl Host {
         options.expressions_in_place = true;
         if sim.swarm.rush {
             options.ready_max = READY_MAX;
+        }
+        if sim.swarm.quiet {
+            options.busy_from_places = quiet::BUSY_FROM_PLACES;
         }
         if sim.swarm.payloads {
             let place = PayloadOptions::new(sim.objects.clone());
@@ -277,11 +282,12 @@ impl Host {
     }
 }
 
-/// What the bounds of dispatch have done in an engine's life.
+/// What the bounds of dispatch have done in an engine's life, and what quiet tenants have committed.
 pub fn count_pressure(sim: &Sim, engine: &Engine) {
     let Pressure { places_kept, overflows } = engine.health().pressure();
     sim.tally.add("polls that kept a place", places_kept);
     sim.tally.add("ready runs that did not fit", overflows);
+    sim.tally.add("change sets by the priority lane", engine.store().priority_sets_committed());
 }
 
 /// With the key of an engine's secrets and a way to the outside.

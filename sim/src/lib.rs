@@ -24,6 +24,7 @@ mod hosts;
 mod network;
 mod people;
 mod plans;
+mod quiet;
 mod seed;
 mod sim;
 mod sink;

@@ -186,6 +186,18 @@ pub fn workflow(dice: &Dice, number: u64, twist: &WorkflowVariant) -> Arc<Encode
     EncodedPlan::new(plan).unwrap_or_else(|error| panic!("the generator makes valid plans: {error}"))
 }
 
+/// A workflow of tasks that behave alike, and that nothing limits.
+pub fn alike(workflow: &str, behaviour: Behaviour, tasks: usize) -> Arc<EncodedPlan> {
+    let task = |position| {
+        let mut spec = StepSpec::task(format!("s{position}"), behaviour.name("work"));
+        spec.effect = Some(behaviour.class);
+        spec.retry = Some(RetryPolicy { max_attempts: 4, backoff: Backoff::Fixed { delay: Millis(0) } });
+        spec
+    };
+    let plan = Plan::new(workflow, (0..tasks).map(task).collect());
+    EncodedPlan::new(plan).unwrap_or_else(|error| panic!("`{workflow}` is a valid plan: {error}"))
+}
+
 fn step(dice: &Dice, position: u64) -> StepSpec {
     let key = format!("s{position}");
     let kind = dice.weighted(&[(12, 'k'), (2, 't'), (2, 'w'), (2, 'f'), (1, 'u'), (2, 'a')]);

@@ -6,7 +6,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Once};
 use std::time::Duration;
 
-use interlock_store::PutTenant;
+use interlock_engine::EncodedPlan;
+use interlock_store::{PutTenant, Tenant};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep};
 
@@ -26,7 +27,7 @@ use crate::swarm::{Fault, Part, Swarm};
 use crate::tally::Counts;
 use crate::trace::{Trace, say};
 use crate::worker::Worker;
-use crate::{bulk, caretaker, host, network, triggers, watcher};
+use crate::{bulk, caretaker, host, network, quiet, triggers, watcher};
 
 /// What is added to the worlds later is thrown with dice that begin elsewhere.
 const LATER: u64 = 0x5eed_0000_1a7e_0000;
@@ -37,6 +38,10 @@ const VERIFYING_EVERY: u64 = 16;
 const VERIFYING: u64 = 11;
 /// How many of their tasks fail at each try.
 const FAILING_WHERE_VERIFIED: f64 = 0.4;
+
+/// Worlds with a quiet tenant, chosen in the same way.
+const QUIET_EVERY: u64 = 20;
+const QUIET: u64 = 12;
 
 /// A seed in which every promise held.
 #[derive(Debug)]
@@ -127,15 +132,23 @@ fn draw(seed: u64) -> (Swarm, Dice, Dice) {
         // So that there is something to roll back.
         swarm.failing_tasks = FAILING_WHERE_VERIFIED;
     }
+    // Its store is slow, and the checks must have seen an ended run before it is swept.
+    if seed % QUIET_EVERY == QUIET && !swarm.retention {
+        swarm.add_quiet_tenant();
+    }
     (swarm, dice, triggers)
 }
 
 async fn world(seed: u64, database: &str, print: bool) -> Arc<Sim> {
     let (swarm, dice, trigger_dice) = draw(seed);
-    let tenants = (1..=swarm.tenants).map(|number| cast::tenant(&dice, number)).collect();
+    let mut tenants: Vec<Tenant> = (1..=swarm.tenants).map(|number| cast::tenant(&dice, number)).collect();
     let twists = Dice::new(!seed);
     let workflow = |number| plans::workflow(&dice, number, &WorkflowVariant::new(&twists, &swarm));
-    let workflows = (0..dice.between(2..=4)).map(workflow).collect();
+    let mut workflows: Vec<Arc<EncodedPlan>> = (0..dice.between(2..=4)).map(workflow).collect();
+    if swarm.quiet {
+        quiet::even_out(&mut tenants);
+        workflows.extend(quiet::workflows());
+    }
     let places = (Hosts::new(database, &swarm.skews_ms), Archive::new(database), Damage::new(database));
     let sim = Arc::new(Sim::new(swarm, places, Trace::new(print), tenants, workflows));
     say!(sim, "sim", "seed {seed}: {}; clocks off by {:?} ms", sim.swarm.names(), sim.swarm.skews_ms);
@@ -213,6 +226,9 @@ async fn story(sim: &Arc<Sim>, dice: &Dice) -> Result<(), String> {
     for number in 1..=sim.swarm.orders {
         let order = cast::rushed(sim, cast::order(sim, dice, number));
         clients.spawn(client::send_signals(Caller::new(sim, dice), order.clone()));
+        clients.spawn(client::place(Caller::new(sim, dice), order));
+    }
+    for order in quiet::orders(sim, dice) {
         clients.spawn(client::place(Caller::new(sim, dice), order));
     }
     triggers::spawn(sim, &mut actors, &mut clients);

@@ -119,7 +119,12 @@ pub struct Swarm {
     pub eager: bool,
     /// Rollbacks are verified by steps of their own.
     pub verifies: bool,
+    /// One tenant is busy beside a quiet one, whose change sets go by the priority lane of the store.
+    pub quiet: bool,
 }
+
+/// How slow the store is where a tenant is quiet: as [`Fault::SlowStore`] is at its strongest.
+const SLOW_BESIDE_QUIET: f64 = 0.125;
 
 impl Swarm {
     /// `later` throws what was added to the worlds later, `triggers` what was added after that, so that the rest of a
@@ -172,6 +177,7 @@ impl Swarm {
             gated: triggers.one_in(12),
             eager: triggers.one_in(3),
             verifies: false,
+            quiet: false,
         };
         swarm.at_once |= hasty;
         swarm.eager &= swarm.skews_ms.len() > 1 && !swarm.gated;
@@ -188,6 +194,13 @@ impl Swarm {
         (swarm.schedules, swarm.inbound, swarm.outbound) =
             (swarm.schedules && kept, swarm.inbound && kept, swarm.outbound && kept);
         swarm
+    }
+
+    /// Makes one tenant quiet beside another, on a slow store: there the commits of one lane overtake those of the other.
+    pub fn add_quiet_tenant(&mut self) {
+        (self.quiet, self.tenants) = (true, self.tenants.max(2));
+        let slow = self.rates.entry(Fault::SlowStore).or_default();
+        *slow = f64::max(*slow, SLOW_BESIDE_QUIET);
     }
 
     pub const fn has(&self, part: Part) -> bool {

@@ -97,6 +97,7 @@ const PER_HUNDRED: &[(&str, u64)] = &[
     ("effects sent unasked", 50),
     ("polls that kept a place", 10),
     ("ready runs that did not fit", 5),
+    ("change sets by the priority lane", 10),
     ("worlds whose clocks differ by all that is tolerated", 3),
     ("doubts resolved at once", 3),
     ("storms that ended on unreadable rows", 2),

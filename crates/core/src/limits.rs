@@ -86,11 +86,12 @@ pub const UNKNOWN_TASK_PAUSE: Millis = Millis::from_secs(1);
 pub const UNKNOWN_TASK_PAUSE_MAX: Millis = Millis::from_secs(10);
 /// How long a worker may take to answer the offer of a run.
 pub const ASSIGNMENT_ACK: Millis = Millis::from_secs(5);
-/// How often a worker is looked for before the run fails.
-pub const ASSIGNMENT_ATTEMPTS_MAX: usize = 3;
-/// How long each of these attempts looks for a worker, and the pause after one that did not answer.
-pub const ASSIGNMENT_BACKOFF: [Millis; ASSIGNMENT_ATTEMPTS_MAX] =
-    [Millis::from_secs(5), Millis::from_secs(15), Millis::from_secs(45)];
+/// How often a worker is looked for before the run fails, unless the operator says otherwise.
+pub const ASSIGNMENT_ATTEMPTS: u32 = 3;
+/// How long the first of these attempts looks for a worker, and the pause after one that did not answer.
+pub const ASSIGNMENT_BACKOFF: Millis = Millis::from_secs(5);
+/// How many times as long each of them is as the one before.
+pub const ASSIGNMENT_BACKOFF_FACTOR: u64 = 3;
 /// How long a run that waits for something else keeps its worker, unless it says `workdir: keep`.
 pub const ASSIGNMENT_KEPT: Millis = Millis::from_mins(2);
 /// How long a worker with a fault is given no command and no run, and one that was offline is asked after others.
@@ -126,10 +127,8 @@ pub const CONTINUE_STEPS_MAX: u32 = 16;
 pub const CONTINUE_TIME_MAX: Millis = Millis(250);
 /// A run whose running step has not been renewed for this long counts as orphaned.
 pub const ORPHANED_AFTER: Millis = Millis::from_mins(5);
-/// How long ago a worker was last heard of when `why` reports that it is late: a renewal and a second.
-pub const LATE_AFTER: Millis = Millis(SESSION_RENEWAL.0 + 1_000);
-/// How long a worker is silent before `why` reports it on its step: two renewals and a second.
-pub const SILENT_AFTER: Millis = Millis(SESSION_RENEWAL.0 * 2 + 1_000);
+/// How much later than it is due a heartbeat may come: after a renewal and this its worker is late, after two and this it is silent.
+pub const HEARTBEAT_GRACE: Millis = Millis::from_secs(1);
 
 const _: () = assert!(SESSION_RENEWAL.0 * 3 < SESSION_LEASE.0, "a session must survive two lost renewals");
 const _: () = assert!(STEPS_PER_WORKFLOW_MAX <= i32::MAX as usize);

@@ -105,6 +105,8 @@ impl Engine {
                 }
                 // A person's vote can only be there if another server has just changed the run with it.
                 Err(EngineError::Refused(Refusal::Version | Refusal::VoteExists)) => {}
+                // What was known of the voters does not hold any more: who asks again is judged anew.
+                Err(EngineError::Refused(Refusal::AccountChanged)) => return Err(EngineError::Contended { run: id }),
                 // Whatever was refused, the next command had better look again.
                 Err(error) => return Err(error),
             }

@@ -11,6 +11,7 @@ use interlock_core::work::fault::{CanaryReport, LostAssignments, WorkerFault, Wo
 use interlock_store::{ClearSessionFault, CountLostAssignments, SessionRow, SetSessionFault};
 
 use crate::Engine;
+use crate::boxed;
 use crate::error::EngineError;
 use crate::parts::Workers;
 
@@ -77,6 +78,7 @@ impl Workers {
     }
 
     /// The worker has tried the controls of its sandbox out again.
+    #[boxed]
     pub async fn canary(&self, session: SessionId, report: &CanaryReport) -> Result<(), EngineError> {
         let Some(row) = self.0.0.store.session(session).await? else { return Ok(()) };
         let Some(fault) = &row.fault else { return Ok(()) };
@@ -97,6 +99,7 @@ impl Workers {
     }
 
     /// Whether the session's worker is to try the controls of its sandbox out again.
+    #[boxed]
     pub async fn asks_for_canary(&self, session: SessionId) -> Result<bool, EngineError> {
         if self.0.0.sessions.get(session).is_none_or(|info| !info.is_blemished()) {
             return Ok(false);
@@ -155,6 +158,7 @@ impl Workers {
     }
 
     /// An operator has begun or ended the maintenance of the session's worker; the other servers find it in its row.
+    #[boxed]
     pub async fn maintained(&self, session: SessionId) -> Result<(), EngineError> {
         self.follow_row(session).await
     }

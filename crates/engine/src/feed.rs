@@ -14,6 +14,7 @@ use tokio::sync::futures::Notified;
 use tokio::sync::{Notify, oneshot};
 
 use crate::Engine;
+use crate::boxed;
 use crate::error::EngineError;
 use crate::parts::Events;
 
@@ -145,6 +146,7 @@ impl Watcher {
     }
 
     /// The run's next events; waits for them.
+    #[boxed]
     pub async fn next_of_run(&mut self) -> Result<Vec<EventRecord>, EngineError> {
         let Topic::Run(tenant, run) = self.topic else { return Ok(Vec::new()) };
         loop {
@@ -166,6 +168,7 @@ impl Watcher {
     }
 
     /// The tenant's next sealed events; waits for them.
+    #[boxed]
     pub async fn next_of_tenant(&mut self) -> Result<Vec<TenantEvent>, EngineError> {
         let (Topic::Tenant(tenant) | Topic::Run(tenant, _) | Topic::Output(tenant, _)) = self.topic;
         loop {
@@ -204,6 +207,7 @@ impl Events {
     }
 
     /// Waits until a run has ended, here or on another server.
+    #[boxed]
     pub async fn wait_for_end(&self, tenant: TenantId, run: RunId) -> Result<RunState, EngineError> {
         let mut told = self.0.0.feed.when_ended(run);
         loop {

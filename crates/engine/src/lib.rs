@@ -49,6 +49,7 @@ use interlock_core::ids::TenantId;
 use interlock_core::plan::retry::StepError;
 use interlock_core::planted::{Bug, is_planted};
 use interlock_core::rejection::Rejection;
+use interlock_core::run::why::WorkerSettings;
 use interlock_core::time::{Millis, Timestamp};
 use interlock_outbound::Outbound;
 use interlock_store::{Installation, SignIn, Store, TenantStore};
@@ -56,6 +57,9 @@ use interlock_workflow::expression::budget::Budget;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+/// On what other crates await: the future is boxed here, so that its code is compiled in this crate alone. Otherwise each
+/// crate that awaits it compiles it, and all that it awaits, once more.
+pub(crate) use async_recursion::async_recursion as boxed;
 pub use commands::apply::{Applied, ApplyError, ApplyWorkflow, Expected};
 pub use commands::start::{IdempotencyKey, StartRun, Started};
 pub use commands::start_workflow::StartWorkflow;
@@ -117,6 +121,7 @@ pub enum OpenEngineError {
 
 impl Engine {
     /// Takes over a store and starts the loops. What was under way when the last engine stopped goes on.
+    #[boxed]
     pub async fn open(store: Store, options: EngineOptions) -> Result<Self, OpenEngineError> {
         loops::clock_sync::at_start(&store, &options).await?;
         let epoch = store.epoch().await?;
@@ -127,7 +132,7 @@ impl Engine {
         let inner = Inner {
             epoch,
             cells: cells::Cells::new(options.cells_max),
-            dispatch: dispatch::Dispatch::new(options.ready_max),
+            dispatch: dispatch::Dispatch::new(options.ready_max, options.busy_from_places),
             sessions: sessions::Sessions::default(),
             feed: feed::Feed::default(),
             set_aside: set_aside::SetAside::default(),
@@ -244,9 +249,13 @@ impl Engine {
         self.0.options.session_lease
     }
 
-    /// How often a worker renews its session.
-    pub fn session_renewal(&self) -> Millis {
-        self.0.options.session_renewal
+    /// How often a worker renews its session, and is looked for.
+    pub fn worker_settings(&self) -> WorkerSettings {
+        let options = &self.0.options;
+        WorkerSettings {
+            renewal: options.session_renewal,
+            assignment_attempts: options.assignment.attempts_max() as u32,
+        }
     }
 
     /// Does something after a while, or as soon as the engine stops, which waits for it.
@@ -259,6 +268,7 @@ impl Engine {
     }
 
     /// Stops the loops and waits for them. The store stays open for its other holders.
+    #[boxed]
     pub async fn stop(&self) {
         self.0.stopping.cancel();
         self.0.tasks.close();

@@ -13,6 +13,7 @@ use interlock_store::Sweep;
 use crate::clock::Clock;
 use crate::deliver::Deliver;
 use crate::dispatch::ready::GROUP_READY_MAX;
+use crate::dispatch::shares::BUSY_FROM_PLACES;
 use crate::ids::IdSource;
 use crate::payloads::PayloadOptions;
 use crate::policy::JudgedBy;
@@ -48,6 +49,8 @@ pub struct EngineOptions {
     pub cells_max: usize,
     /// Ready runs of one group that are kept in memory; the rest waits in the store.
     pub ready_max: usize,
+    /// A tenant that takes little counts as quiet where all together have taken so many places within the last second or two.
+    pub busy_from_places: u64,
     /// Expressions run on a bounded pool, or in place where there are no threads (simulation).
     pub expressions_in_place: bool,
     /// How many expressions may be evaluated at once: the machine's cores, since they do nothing but compute.
@@ -99,6 +102,7 @@ impl EngineOptions {
             retention: None,
             cells_max: 16_384,
             ready_max: GROUP_READY_MAX,
+            busy_from_places: BUSY_FROM_PLACES,
             expressions_in_place: false,
             expressions_max: std::thread::available_parallelism().map_or(2, usize::from),
             judge: JudgedBy::Policy,

@@ -8,6 +8,7 @@ use interlock_core::state::{RunState, StepState};
 use interlock_store::{OutputPlace, OutputRow};
 
 use crate::Engine;
+use crate::boxed;
 use crate::error::EngineError;
 use crate::feed::{LOOK_EVERY, Topic, Watched};
 use crate::parts::Events;
@@ -63,6 +64,7 @@ impl OutputWatcher {
     }
 
     /// The next chunks; waits for them. Dropping the future loses nothing.
+    #[boxed]
     pub async fn next(&mut self) -> Result<OutputNews, EngineError> {
         let watched = Arc::clone(&self.watched);
         loop {

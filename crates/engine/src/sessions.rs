@@ -12,6 +12,7 @@ use interlock_core::time::{Millis, Timestamp};
 use interlock_core::work::{Assignment, AttemptRef, WorkerHello, WorkerTerms};
 use interlock_store::{Changed, Claimed, CloseSession, RegisterSession, RenewSession, SessionRow, UnlistedClaim};
 
+use crate::boxed;
 use crate::dispatch::need::Need;
 use crate::dispatch::ready::GroupKey;
 use crate::dispatch::session::SessionInfo;
@@ -97,11 +98,13 @@ impl SessionOwner {
 
 impl Workers {
     /// A session of a worker inside a server, or of one with an API key.
+    #[boxed]
     pub async fn register(&self, hello: WorkerHello) -> Result<Registered, EngineError> {
         self.register_as(hello, None).await
     }
 
     /// The same for a worker with a certificate: the session is its own, and stays within the certificate's bounds.
+    #[boxed]
     pub async fn register_as(
         &self,
         hello: WorkerHello,
@@ -175,18 +178,21 @@ impl Workers {
     }
 
     /// The name that the worker of a session has given itself.
+    #[boxed]
     pub async fn name_of(&self, session: SessionId) -> Result<Option<String>, EngineError> {
         Ok(self.0.0.store.session(session).await?.map(|row| row.worker))
     }
 
     /// Whether this is a live session of this tenant. One of another tenant is as good as none, and so is one that
     /// serves all of them: that one is inside a server.
+    #[boxed]
     pub async fn check_session(&self, of: SessionOwner, session: SessionId) -> Result<(), EngineError> {
         let info = self.session(session).await?;
         of.owns(&info)
     }
 
     /// The same for a session that may be over: it gets nothing new, and may say what became of what it held.
+    #[boxed]
     pub async fn check_reporter(&self, of: SessionOwner, session: SessionId) -> Result<(), EngineError> {
         let info = self.session_or_ended(session).await?;
         of.owns(&info)
@@ -216,6 +222,7 @@ impl Workers {
     }
 
     /// Renews the lease. Answers with the attempts that the worker must stop: canceled, or no longer its own.
+    #[boxed]
     pub async fn heartbeat(
         &self,
         session: SessionId,
@@ -326,6 +333,7 @@ impl Workers {
 
     /// The caller that polled for the session must not have what was claimed for it: these, and what waits for its next
     /// poll, go back. None of it was delivered, so nothing was done.
+    #[boxed]
     pub async fn not_delivered(&self, session: SessionId, assignments: Vec<Assignment>) {
         let waiting = self.0.0.dispatch.take_all_undelivered(session);
         for at in assignments.into_iter().map(|assignment| assignment.at).chain(waiting) {
@@ -344,6 +352,7 @@ impl Workers {
     }
 
     /// Ends a session in good order. What it still holds goes back at once.
+    #[boxed]
     pub async fn unregister(&self, session: SessionId) -> Result<(), EngineError> {
         // Nothing more is claimed for it.
         self.0.0.dispatch.withdraw_offer(session);

@@ -15,6 +15,7 @@ use interlock_store::{
 use serde_json::json;
 
 use crate::audit::{Actor, AuditEvent};
+use crate::boxed;
 use crate::error::EngineError;
 use crate::parts::Tenants;
 
@@ -79,6 +80,7 @@ pub struct NewTenant {
 
 impl Tenants {
     /// Makes a tenant, or changes the limits of the one with this id, on the server's own account.
+    #[boxed]
     pub async fn put(&self, tenant: Tenant) -> Result<(), EngineError> {
         let known = self.0.0.store.tenant(tenant.id).await?.is_some();
         let asked_by = TenantActor { tenant: tenant.id, actor: Actor::system() };
@@ -90,6 +92,7 @@ impl Tenants {
     }
 
     /// Makes a tenant together with its first key, whose creation is noted too.
+    #[boxed]
     pub async fn add(&self, new: NewTenant, answer: Option<FinishIdempotency>) -> Result<(), EngineError> {
         let NewTenant { tenant, key, key_created, by } = new;
         let mut notes = self.notes(&tenant, CREATED, &by);
@@ -106,6 +109,7 @@ impl Tenants {
 
     /// Changes the limits and settings of a tenant that is still as it was `read`. [`Changed::Gone`] where it is not: nothing
     /// is changed then, and what was decided about it meanwhile stands.
+    #[boxed]
     pub async fn change(&self, read: Tenant, tenant: Tenant, by: &TenantActor) -> Result<Changed, EngineError> {
         let notes = self.notes(&tenant, CHANGED, by);
         let change = ChangeTenant { read, tenant: tenant.clone() };
@@ -144,21 +148,25 @@ impl Tenants {
     }
 
     /// Refuses a disabled tenant. One that does not exist is not refused here.
+    #[boxed]
     pub async fn check_enabled(&self, tenant: TenantId) -> Result<(), EngineError> {
         if self.switches(tenant).await?.disabled { Err(EngineError::TenantDisabled) } else { Ok(()) }
     }
 
     /// Whether workers elsewhere are given the tenant's steps.
+    #[boxed]
     pub async fn orchestrates_workers(&self, tenant: TenantId) -> Result<bool, EngineError> {
         Ok(self.switches(tenant).await?.orchestrates_workers)
     }
 
     /// Whether its workers may make their calls over a WebSocket.
+    #[boxed]
     pub async fn has_channels(&self, tenant: TenantId) -> Result<bool, EngineError> {
         Ok(self.switches(tenant).await?.has_channels)
     }
 
     /// Whether its workers may make their calls over the broker.
+    #[boxed]
     pub async fn has_broker(&self, tenant: TenantId) -> Result<bool, EngineError> {
         Ok(self.switches(tenant).await?.has_broker)
     }

@@ -13,6 +13,7 @@ use interlock_workflow::definition::Definition;
 use interlock_workflow::expression::budget::Budget;
 use interlock_workflow::inputs::Inputs;
 
+use crate::boxed;
 use crate::encoded_plan::EncodedPlan;
 use crate::error::EngineError;
 use crate::parts::Workflows;
@@ -100,11 +101,13 @@ impl Cache {
 
 impl Workflows {
     /// The newest version of a workflow; nothing if there is none of this name.
+    #[boxed]
     pub async fn latest(&self, tenant: TenantId, name: &str) -> Result<Option<Arc<WorkflowVersion>>, EngineError> {
         Ok(self.head(tenant, name).await?.map(|(_, version)| version))
     }
 
     /// The workflow as it stands, with its newest version.
+    #[boxed]
     pub async fn head(
         &self,
         tenant: TenantId,
@@ -150,6 +153,7 @@ impl Workflows {
     }
 
     /// One version of a workflow.
+    #[boxed]
     pub async fn version(
         &self,
         tenant: TenantId,

@@ -1,12 +1,13 @@
 //! An evidence bundle: what a run did, as an in-toto statement. The statement is a function of the run and of the log, so
 //! the same run makes the same bytes whenever it is asked for.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use interlock_core::ids::{ApprovalId, DecisionId, ReceiptId, RunId, TenantId};
 use interlock_core::json::{Hash, HashHex, Json, canonical};
 use interlock_core::run::approval::Vote;
 use interlock_core::run::origin::Origin;
+use interlock_core::state::StepKind;
 use interlock_core::time::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -18,6 +19,7 @@ use crate::envelope;
 use crate::export::LoggedEntry;
 use crate::key::SigningKey;
 use crate::leave::LeaveFacts;
+use crate::model_attempts::ModelAttempts;
 
 pub const STATEMENT_TYPE: &str = "https://in-toto.io/Statement/v1";
 /// The predicate type of an evidence bundle. A name, not an address: nothing is fetched.
@@ -70,6 +72,10 @@ pub struct Record {
     /// What the run has cost, by provider, model and unit.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub costs: Vec<CostFacts>,
+    /// How often it has asked models, and how many of these attempts have no known price. None where it has asked none, or the
+    /// release that made the bundle did not tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model_attempts: Option<ModelAttempts>,
     /// The credentials that its steps were given: ids and times, never a value.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub credentials_used: Vec<CredentialFacts>,
@@ -149,6 +155,11 @@ pub struct StepFacts {
     pub output: Option<PayloadFacts>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<Value>,
+}
+
+/// The positions of the steps that ask a model.
+pub fn model_steps(steps: &[StepFacts]) -> BTreeSet<u32> {
+    steps.iter().filter(|step| step.kind == StepKind::Model.as_str()).map(|step| step.position).collect()
 }
 
 /// What policy said of one action. The document that it was asked about holds the action's fields: by hash and length only.

@@ -23,6 +23,7 @@ pub mod export;
 pub mod key;
 pub mod leave;
 pub mod limits;
+pub mod model_attempts;
 pub mod page;
 pub mod tiles;
 pub mod tree;

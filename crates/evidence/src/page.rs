@@ -14,6 +14,7 @@ use crate::costs::CostFacts;
 use crate::credentials::CredentialFacts;
 use crate::details::PayloadFacts;
 use crate::leave::LeaveFacts;
+use crate::model_attempts::ModelAttempts;
 
 const STYLE: &str = "body{font:15px/1.5 system-ui,sans-serif;margin:2rem auto;max-width:72rem;padding:0 1rem;color:#1b1f24}\
 h1{font-size:1.5rem}h2{font-size:1.15rem;margin-top:2rem}table{border-collapse:collapse;width:100%}\
@@ -42,7 +43,7 @@ pub fn page(statement: &Statement, sha256: Hash) -> String {
     leave(&mut body, record.leave.as_deref().unwrap_or_default());
     approvals(&mut body, &record.approvals);
     receipts(&mut body, &record.receipts);
-    costs(&mut body, &record.costs);
+    costs(&mut body, &record.costs, record.model_attempts);
     credentials(&mut body, &record.credentials_used);
     for log in logs {
         entries(&mut body, &log.entries);
@@ -265,14 +266,21 @@ fn receipts(page: &mut String, receipts: &[ReceiptFacts]) {
     page.push_str("</table>\n");
 }
 
-fn costs(page: &mut String, costs: &[CostFacts]) {
+fn costs(page: &mut String, costs: &[CostFacts], models: Option<ModelAttempts>) {
+    if costs.is_empty() && models.is_none() {
+        return;
+    }
+    page.push_str("<h2>Costs</h2>\n");
+    if let Some(ModelAttempts { begun, unpriced }) = models {
+        add(page, format_args!("<p>Attempts of model steps: {begun}. Without a known price: {unpriced}.</p>\n"));
+    }
     if costs.is_empty() {
         return;
     }
     add(
         page,
         format_args!(
-            "<h2>Costs</h2>\n<table>\n<tr><th>Provider</th><th>Model</th><th>Attempts</th><th>Cost</th>\
+            "<table>\n<tr><th>Provider</th><th>Model</th><th>Attempts</th><th>Cost</th>\
              <th>Tokens in</th><th>Tokens out</th></tr>\n"
         ),
     );

@@ -8,8 +8,8 @@ use interlock_core::text::json_words::json_error;
 use serde_json::Value;
 
 use crate::bundle::{
-    LogPart, PREDICATE_TYPE, Predicate, ProvenEntry, Record, RunFacts, STATEMENT_TYPE, Statement, pinned_text,
-    record_digest,
+    LogPart, PREDICATE_TYPE, Predicate, ProvenEntry, Record, RunFacts, STATEMENT_TYPE, Statement, model_steps,
+    pinned_text, record_digest,
 };
 use crate::checkpoint::Checkpoint;
 use crate::costs::costs;
@@ -20,6 +20,7 @@ use crate::envelope;
 use crate::key::PublicKey;
 use crate::leave::leave;
 use crate::limits::PROOF_HASHES_MAX;
+use crate::model_attempts::model_attempts;
 use crate::page::instant;
 use crate::tree::root_from_inclusion;
 
@@ -81,6 +82,11 @@ pub fn verify_bundle(bundle: &str, key: &PublicKey) -> BundleReport {
     let told = || costs(rows.iter().flat_map(|(_, details)| &details.events));
     if completeness.0.is_empty() && told() != statement.predicate.record.costs {
         integrity.add("the record says otherwise than the log what the run has cost");
+    }
+    let record = &statement.predicate.record;
+    let asked = || model_attempts(&model_steps(&record.steps), rows.iter().flat_map(|(_, details)| &details.events));
+    if completeness.0.is_empty() && record.model_attempts.is_some() && asked() != record.model_attempts {
+        integrity.add("the record says otherwise than the log how often models were asked, and at what known price");
     }
     let allowed = || leave(rows.iter().flat_map(|(_, details)| &details.events));
     if completeness.0.is_empty()

@@ -16,6 +16,7 @@ use interlock_evidence::credentials::credentials;
 use interlock_evidence::details::{DoneStep, PayloadFacts, RowDetails};
 use interlock_evidence::export::LoggedEntry;
 use interlock_evidence::leave::LeaveFacts;
+use interlock_evidence::model_attempts::ModelAttempts;
 use interlock_evidence::page::page;
 use interlock_evidence::tree::{MemoryTree, inclusion};
 use interlock_evidence::verify_bundle::{BundleReport, verify_bundle};
@@ -137,6 +138,7 @@ fn record() -> Record {
         approvals: vec![approval()],
         receipts: vec![receipt()],
         costs: costs([json!({ "cost": cost() })].iter()),
+        model_attempts: None,
         credentials_used: credentials([used()].iter()),
     }
 }
@@ -273,7 +275,8 @@ fn another_key_or_a_changed_byte_breaks_the_integrity() {
 #[test]
 fn a_record_that_the_log_contradicts_is_not_intact() {
     type Change = fn(&mut Record);
-    let changes: [(&str, Change); 26] = [
+    let changes: [(&str, Change); 27] = [
+        ("models were asked", |record| record.model_attempts = Some(ModelAttempts { begun: 1, unpriced: 0 })),
         ("under which rules", |record| record.leave = Some(Vec::new())),
         ("under which rules", |record| record.leave.as_mut().unwrap()[0].bundle = HashHex(Hash([5; 32]))),
         ("credentials", |record| record.credentials_used.clear()),
@@ -375,6 +378,9 @@ fn the_page_shows_everything_and_obeys_nothing() {
         assert!(shown.contains(word), "{word} is missing");
     }
     assert!(!shown.contains("http://") && !shown.contains("src="), "nothing is loaded");
+    let asked = Some(ModelAttempts { begun: 3, unpriced: 1 });
+    let shown = page(&statement(|record| record.model_attempts = asked), Hash([4; 32]));
+    assert!(shown.contains("Attempts of model steps: 3. Without a known price: 1."), "{shown}");
 }
 
 /// in-toto's own library takes the envelope, with the key as it is given away, and does not take it with a byte changed.

@@ -52,7 +52,7 @@ pub struct ApprovalView {
     pub quorum: u32,
     /// The groups whose members may vote; every person with the role may where empty.
     pub approvers: Vec<String>,
-    /// Further lists of groups: of each, so many people must agree as well. Said while it is open.
+    /// Further lists of groups: of each, so many people must agree as well.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub and_from: Vec<Others>,
     /// People who started or directed the run, and may not vote.

@@ -1,19 +1,25 @@
 //! The system calls that no safe function wraps. All `unsafe` of the crate stands here.
 #![expect(
     unsafe_code,
-    reason = "hooks between fork and exec, raw descriptors, seccomp flags, locked pages: no safe wrapper exists"
+    reason = "children in cgroups, hooks before exec, raw descriptors, seccomp flags, locked pages: no safe wrapper exists"
 )]
 
+use std::ffi::{CString, c_char};
 use std::io;
-use std::os::fd::{FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsRawFd as _, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 use std::ptr::{self, NonNull};
 
+use rustix::pipe::{PipeFlags, pipe_with};
+use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
 use seccompiler::sock_filter;
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 use zeroize::Zeroize as _;
+
+/// Of `linux/sched.h`. The constant of `libc` is an `int`, for which the value is too large.
+const CLONE_INTO_CGROUP: u64 = 0x2_0000_0000;
 
 /// Bytes in pages of their own: locked (never swapped), left out of core dumps, empty in a child process, and wiped when
 /// they are dropped.
@@ -68,11 +74,93 @@ impl Drop for LockedBytes {
 /// Runs the hook in the child, between fork and exec.
 ///
 /// In a process with several threads the hook must not allocate or lock: another thread may have held the lock when
-/// this one forked. The callers are the spawner and the trial of a cgroup, whose hooks make plain system calls, and the
-/// shim, which has one thread.
+/// this one forked. The callers are the trial of a cgroup, whose hook makes plain system calls, and the shim, which has
+/// one thread.
 pub(crate) fn before_exec(command: &mut Command, hook: impl FnMut() -> io::Result<()> + Send + Sync + 'static) {
     // SAFETY: what the hook may do is said above, and all callers keep to it.
     unsafe { command.pre_exec(hook) };
+}
+
+/// Starts a program, whose file is the first of `argv`, with an empty environment; in a group of cgroups version 2 where one
+/// is given by its folder and the kernel can do it. Returns when the program has been executed.
+///
+/// `prepare` runs in the child before exec, and is told whether the child is in the group. It is borrowed, so that the child
+/// drops nothing, and must not allocate, lock or panic: another thread may have held the lock when this one forked, and
+/// unlike fork, `clone3` does not take the allocator's before.
+pub(crate) fn start(
+    argv: &[CString],
+    group: Option<&OwnedFd>,
+    prepare: &impl Fn(bool) -> io::Result<()>,
+) -> io::Result<Pid> {
+    let mut words: Vec<*const c_char> = argv.iter().map(|word| word.as_ptr()).collect();
+    words.push(ptr::null());
+    let environment = [ptr::null::<c_char>()];
+    // Closed by exec. What the child writes to it is the error that kept it from exec.
+    let (failure, failed) = pipe_with(PipeFlags::CLOEXEC)?;
+    // SAFETY: the child goes into the branch below, which makes plain system calls and does not come back.
+    let (child, is_inside) = unsafe { fork_into(group) }?;
+    let Some(child) = Pid::from_raw(child) else {
+        let error = match reset_signals().and_then(|()| prepare(is_inside)) {
+            // SAFETY: strings and lists are ended as execve asks, and live in the child's copy of this frame. Without a
+            // first word the file is a null pointer, which is an error.
+            Ok(()) => unsafe {
+                libc::execve(*words.as_ptr(), words.as_ptr(), environment.as_ptr());
+                io::Error::last_os_error()
+            },
+            Err(error) => error,
+        };
+        let _ = rustix::io::write(&failed, &error.raw_os_error().unwrap_or(libc::EINVAL).to_ne_bytes());
+        // SAFETY: ends the process without running what the parent is to run at its own end.
+        unsafe { libc::_exit(1) }
+    };
+    drop(failed);
+    let mut code = [0; size_of::<i32>()];
+    let read = rustix::io::retry_on_intr(|| rustix::io::read(&failure, &mut code));
+    if read == Ok(0) {
+        return Ok(child);
+    }
+    let _ = kill_process(child, Signal::KILL);
+    let _ = waitpid(Some(child), WaitOptions::empty());
+    read?;
+    Err(io::Error::from_raw_os_error(i32::from_ne_bytes(code)))
+}
+
+/// The child, which is 0 in the child itself, and whether it is in the group. A kernel before Linux 5.7 and a container whose
+/// filter does not know `clone3` start it outside, as does any other refusal: its join will say what is wrong.
+///
+/// # Safety
+///
+/// Until it executes a program or ends, the child must make plain system calls only.
+unsafe fn fork_into(group: Option<&OwnedFd>) -> io::Result<(libc::pid_t, bool)> {
+    if let Some(group) = group {
+        // SAFETY: all bytes zero is a valid value of the struct.
+        let mut arguments: libc::clone_args = unsafe { std::mem::zeroed() };
+        arguments.flags = CLONE_INTO_CGROUP;
+        arguments.exit_signal = libc::SIGCHLD as u64;
+        arguments.cgroup = group.as_raw_fd() as u64;
+        // SAFETY: as fork: with these flags the child gets a copy of all memory and goes on upon its copy of this stack.
+        let child = unsafe { libc::syscall(libc::SYS_clone3, &raw const arguments, size_of::<libc::clone_args>()) };
+        if child >= 0 {
+            return Ok((child as libc::pid_t, true));
+        }
+    }
+    // SAFETY: what the child may do is the caller's promise.
+    let child = check(unsafe { libc::fork() }.into())?;
+    Ok((child as libc::pid_t, false))
+}
+
+/// Gives a child process the signals that programs expect: none blocked, and `SIGPIPE` not ignored as it is in this one.
+fn reset_signals() -> io::Result<()> {
+    // SAFETY: all bytes zero is a valid value of the set, and the calls change this process alone.
+    unsafe {
+        let mut none: libc::sigset_t = std::mem::zeroed();
+        check(libc::sigemptyset(&raw mut none).into())?;
+        check(libc::sigprocmask(libc::SIG_SETMASK, &raw const none, ptr::null_mut()).into())?;
+        if libc::signal(libc::SIGPIPE, libc::SIG_DFL) == libc::SIG_ERR {
+            return Err(io::Error::last_os_error());
+        }
+    }
+    Ok(())
 }
 
 /// Owns a descriptor that this process was started with.
@@ -106,7 +194,8 @@ pub(crate) fn keep_on_exec(raw: RawFd) -> io::Result<()> {
 
 /// Puts a descriptor at a number that exec closes, whatever stood there before.
 pub(crate) fn place_descriptor(from: RawFd, to: RawFd) -> io::Result<()> {
-    // SAFETY: the numbers that the shim places secrets at are below those of the descriptors that it owns.
+    // SAFETY: the shim places secrets at numbers below those of the descriptors that it owns, and the child that becomes a
+    // sandbox its standard streams, which nothing owns.
     check(unsafe { libc::dup3(from, to, libc::O_CLOEXEC) }.into()).map(drop)
 }
 
@@ -167,6 +256,25 @@ mod tests {
             }
         }
         String::new()
+    }
+
+    #[test]
+    fn a_program_that_was_not_executed_is_an_error() {
+        let missing = start(&[CString::from(c"/nowhere/program")], None, &|_| Ok(())).unwrap_err();
+        assert_eq!(missing.kind(), io::ErrorKind::NotFound);
+        let refuse = |_| Err(io::Error::from_raw_os_error(libc::ENOSPC));
+        let refused = start(&[CString::from(c"/bin/true")], None, &refuse).unwrap_err();
+        assert_eq!(refused.raw_os_error(), Some(libc::ENOSPC));
+        assert!(start(&[], None, &|_| Ok(())).is_err(), "there is no program");
+    }
+
+    /// This process ignores `SIGPIPE`. A shell that is started with the signal ignored survives it.
+    #[test]
+    fn a_program_is_started_with_the_usual_signals() {
+        let shell = [c"/bin/sh", c"-c", c"kill -PIPE $$"].map(CString::from);
+        let shell = start(&shell, None, &|_| Ok(())).unwrap();
+        let (_, status) = waitpid(Some(shell), WaitOptions::empty()).unwrap().unwrap();
+        assert_eq!(status.terminating_signal(), Some(libc::SIGPIPE));
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Calls of workers that would not come to the same when they are made twice: a second `register` would begin a second session,
-//! and a second `poll` hand out further steps. One that comes again under its idempotency key is discarded.
+//! and a second `poll` hand out further steps. One that comes again under its idempotency key is discarded; another registration under
+//! the key of an earlier one is refused.
 //!
 //! What this server has answered is remembered for a while, and not without bound. A repeat that it has forgotten, or that another
 //! server gets, does no harm: a session that nobody renews ends with its lease, and steps that no heartbeat lists are taken back. All
@@ -11,8 +12,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use axum::http::HeaderMap;
 use interlock_core::ids::{SessionId, TenantId};
+use interlock_core::json::Hash;
 use interlock_core::limits::KEY_BYTES_MAX;
 use interlock_core::time::{Millis, Timestamp};
+use interlock_engine::EngineError;
 use interlock_protocol::agent::Registered;
 use interlock_protocol::call::header::IDEMPOTENCY_KEY;
 
@@ -29,6 +32,13 @@ pub enum NamedCall {
     Poll { session: SessionId, key: String },
 }
 
+/// A registration that was answered.
+pub struct KeptRegistration {
+    /// The hash of what the worker said of itself.
+    pub hello: Hash,
+    pub answer: Registered,
+}
+
 /// The named calls of the last minutes.
 #[derive(Default)]
 pub struct RepeatedCalls {
@@ -40,8 +50,8 @@ pub struct RepeatedCalls {
 
 #[derive(Default)]
 struct KnownCalls {
-    /// With what they were answered, where that is told again.
-    calls: HashMap<NamedCall, Option<Registered>>,
+    /// Registrations with their answers, which are told again.
+    calls: HashMap<NamedCall, Option<KeptRegistration>>,
     /// In the order in which they came.
     order: VecDeque<(Timestamp, NamedCall)>,
 }
@@ -71,27 +81,30 @@ impl RepeatedCalls {
         self.registering[turn].lock().await
     }
 
-    /// What the registration was answered before.
-    pub fn registered(&self, call: &NamedCall, now: Timestamp) -> Option<Registered> {
+    /// What the registration was answered before. Refused where the worker said something else of itself then.
+    pub fn registered(&self, call: &NamedCall, hello: Hash, now: Timestamp) -> Result<Option<Registered>, EngineError> {
         let mut known = self.known();
         known.forget_old(now);
-        known.calls.get(call).cloned().flatten()
+        match known.calls.get(call) {
+            Some(Some(kept)) if kept.hello != hello => Err(EngineError::IdempotencyMismatch),
+            kept => Ok(kept.and_then(Option::as_ref).map(|kept| kept.answer.clone())),
+        }
     }
 
-    pub fn keep(&self, call: NamedCall, answer: &Registered, now: Timestamp) {
-        self.known().add(call, Some(answer.clone()), now);
+    pub fn keep(&self, call: NamedCall, kept: KeptRegistration, now: Timestamp) {
+        self.known().add(call, Some(kept), now);
     }
 }
 
 impl KnownCalls {
     /// False where it is known already.
-    fn add(&mut self, call: NamedCall, answer: Option<Registered>, now: Timestamp) -> bool {
+    fn add(&mut self, call: NamedCall, kept: Option<KeptRegistration>, now: Timestamp) -> bool {
         self.forget_old(now);
         if self.calls.contains_key(&call) {
             return false;
         }
         self.order.push_back((now, call.clone()));
-        self.calls.insert(call, answer);
+        self.calls.insert(call, kept);
         true
     }
 

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use axum::http::{HeaderMap, header};
 use interlock_core::ids::TenantId;
 use interlock_core::json::Json;
+use interlock_core::run::why::WorkerSettings;
 use interlock_core::time::{Millis, Timestamp};
 use interlock_engine::payloads::Payloads;
 use interlock_engine::{EncodedPlan, Engine, EngineError, parts};
@@ -155,9 +156,9 @@ impl AppState {
         self.0.engine.session_lease()
     }
 
-    /// How often a worker renews its session.
-    pub(crate) fn session_renewal(&self) -> Millis {
-        self.0.engine.session_renewal()
+    /// How often a worker renews its session, and is looked for.
+    pub(crate) fn worker_settings(&self) -> WorkerSettings {
+        self.0.engine.worker_settings()
     }
 
     /// The tenant of people who sign in without naming one.

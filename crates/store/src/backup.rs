@@ -6,6 +6,7 @@ use std::time::Duration;
 use rusqlite::backup::{Backup, StepResult};
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
+use crate::boxed;
 use crate::error::{DbError, OpenError, ReadError};
 use crate::meta::RaiseEpoch;
 use crate::migrate;
@@ -25,6 +26,7 @@ pub(crate) const RESTORED_AT: &str = "restored_at";
 const ALL_PAGES: i32 = -1;
 
 /// Copies a SQLite store to a new file, consistent at one instant, also while a server has it open.
+#[boxed]
 pub async fn backup_file(from: &Path, to: &Path) -> Result<(), OpenError> {
     let missing = |path: &Path, what: &str| OpenError::File { path: path.display().to_string(), what: what.to_owned() };
     if !from.is_file() {
@@ -40,6 +42,7 @@ pub async fn backup_file(from: &Path, to: &Path) -> Result<(), OpenError> {
 
 impl Store {
     /// Copies the whole database to a new file, consistent at one instant, while the store goes on.
+    #[boxed]
     pub async fn backup(&self, to: &Path) -> Result<(), ReadError> {
         let Reads::Sqlite(SqliteReads::File(pool)) = &self.inner.reads else {
             let what = "only a SQLite file is backed up by us; for PostgreSQL use pg_dump or pg_basebackup";
@@ -144,6 +147,7 @@ fn raise_epoch(connection: &Connection) -> Result<(), OpenError> {
 /// was handed out before, and answers with it. On PostgreSQL the database has been restored by its own tools before.
 /// A store that is there already is not overwritten; one whose restore was interrupted goes on from there. The store
 /// stays marked until its runs are parked and [`crate::FinishRestore`] says so.
+#[boxed]
 pub async fn restore(backup: Option<&Path>, url: &StoreUrl, options: Options) -> Result<u64, OpenError> {
     if let (StoreUrl::Sqlite(path), Some(backup)) = (url, backup) {
         if !path.exists() {
@@ -180,6 +184,7 @@ pub async fn restore(backup: Option<&Path>, url: &StoreUrl, options: Options) ->
 }
 
 /// The epoch of a restore that was begun in this store and is not finished.
+#[boxed]
 pub async fn unfinished_restore(url: &StoreUrl, options: Options) -> Result<Option<u64>, OpenError> {
     let store = match Store::open_to_read(url, options).await {
         // A restore brings the schema up to date before it begins.

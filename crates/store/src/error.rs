@@ -129,6 +129,8 @@ pub enum Refusal {
     SignalConsumed,
     #[error("this person has voted already")]
     VoteExists,
+    #[error("an account that the vote rests on has changed meanwhile")]
+    AccountChanged,
     #[error("the effect has a receipt already")]
     ReceiptExists,
     #[error("run {by} continues that run already")]

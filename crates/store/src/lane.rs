@@ -57,6 +57,8 @@ pub(crate) struct Counters {
     pub committed: AtomicU64,
     /// The change sets among them.
     pub sets: AtomicU64,
+    /// Those among them that went by a priority lane.
+    pub priority_sets: AtomicU64,
     pub refused: AtomicU64,
     pub groups: AtomicU64,
     pub last_commit_at: AtomicI64,

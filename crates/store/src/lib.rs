@@ -65,6 +65,9 @@ mod write;
 pub use access::{Installation, SignIn, StoreHealth, TenantStore};
 pub use approvals::{ApprovalFilter, ApprovalRow, DuePlace, RecordPresentState};
 pub use assignments::LiveAssignment;
+/// On what other crates await: the future is boxed here, so that its code is compiled in this crate alone. Otherwise each
+/// crate that awaits it compiles it, and all that it awaits, once more.
+pub(crate) use async_recursion::async_recursion as boxed;
 pub use audit::{
     AddAuditNote, AppendAudit, AuditAppended, AuditBlockRow, AuditDetailsRow, AuditLogRow, AuditNote, AuditTileRow,
     EraseAuditDetails, FeedSpan, JournalRow,
@@ -102,9 +105,9 @@ pub use payloads::{
     ReleasePayload,
 };
 pub use people::{
-    AddInvite, AddUser, ChangeUser, CountLogin, EndUserSession, EndUserSessions, ForgetLoginFailures, InviteRow,
-    InviteUser, LoginFailures, NoteLoginFailure, NoteSignIn, OpenUserSession, TouchUserSession, UseInvite, UserRow,
-    UserSessionRow,
+    AcceptInvite, AddInvite, AddUser, ChangeUser, CountLogin, EndUserSession, EndUserSessions, ForgetLoginFailures,
+    InviteOutcome, InviteRow, InviteUser, InvitedAccount, LoginFailures, NoteLoginFailure, NoteSignIn, OpenUserSession,
+    TouchUserSession, UseInvite, UserRow, UserSessionRow,
 };
 pub use policies::{PolicyBundleRow, PolicyBundleSummary, PolicyRow, PutPolicyBundle, SetPolicy};
 pub use receipts::{ReceiptRow, SettleReceipt};

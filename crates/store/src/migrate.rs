@@ -92,6 +92,11 @@ pub(crate) static SQLITE: &[Migration] = &[
         name: "unsettled_effects",
         sql: include_str!("../migrations/sqlite/0033_unsettled_effects.sql"),
     },
+    Migration {
+        version: 34,
+        name: "other_approvers",
+        sql: include_str!("../migrations/sqlite/0034_other_approvers.sql"),
+    },
 ];
 
 pub(crate) static POSTGRES: &[Migration] = &[
@@ -179,6 +184,11 @@ pub(crate) static POSTGRES: &[Migration] = &[
         version: 33,
         name: "unsettled_effects",
         sql: include_str!("../migrations/postgres/0033_unsettled_effects.sql"),
+    },
+    Migration {
+        version: 34,
+        name: "other_approvers",
+        sql: include_str!("../migrations/postgres/0034_other_approvers.sql"),
     },
 ];
 

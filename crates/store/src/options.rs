@@ -96,6 +96,9 @@ pub struct Options {
     pub mode: Mode,
     /// Bring the schema up to date while opening.
     pub migrate: bool,
+    /// Quiet tenants have a priority lane on a database in memory too, for simulation: one commits while the other is slow.
+    /// PostgreSQL has one whatever this says, a SQLite file none.
+    pub priority_lane: bool,
 }
 
 impl Options {
@@ -109,6 +112,7 @@ impl Options {
             read_timeout: Duration::from_secs(30),
             mode: Mode::Threaded,
             migrate: true,
+            priority_lane: false,
         }
     }
 }

@@ -8,6 +8,7 @@ use interlock_core::run::change::ChangeSet;
 use interlock_core::time::Timestamp;
 use tokio::sync::{mpsc, oneshot, watch};
 
+use crate::boxed;
 use crate::db::Db;
 use crate::error::{CorruptRow, DbError, OpenError, ReadError, Restored, SubmitError};
 use crate::lane::{Committer, Counters, Lane};
@@ -63,7 +64,7 @@ pub(crate) enum Reads {
 struct LaneRoles {
     /// The last one that takes runs; their ids tell which.
     runs_to: usize,
-    /// The one past all others' groups.
+    /// The one past all others' groups; the same as a run's own where there is only one.
     priority: usize,
     /// The one for maintenance.
     upkeep: usize,
@@ -80,6 +81,7 @@ enum LaneTask {
 }
 
 impl Store {
+    #[boxed]
     pub async fn open(url: &StoreUrl, options: Options) -> Result<Self, OpenError> {
         match url {
             StoreUrl::Sqlite(path) => {
@@ -107,10 +109,11 @@ impl Store {
             }
             StoreUrl::SqliteMemory(name) => {
                 let memory = sqlite::memory::open(name)?;
-                let lane = {
+                let register = || {
                     let connection = memory.connection.lock().unwrap_or_else(PoisonError::into_inner);
-                    prepare_sqlite(&connection, &options)?
+                    prepare_sqlite(&connection, &options)
                 };
+                let (lane, priority_lane) = (register()?, options.priority_lane.then(register).transpose()?);
                 let (wake, wakes) = watch::channel(0);
                 memory.listen(options.server, wake);
                 let reads = match &options.mode {
@@ -118,7 +121,11 @@ impl Store {
                     Mode::Inline(faults) => SqliteReads::Inline(Arc::clone(&memory), Arc::clone(faults)),
                 };
                 let mut parts = Parts::new(&options, Reads::Sqlite(reads), wakes, None);
-                parts.sqlite_lane(Writer::Shared(memory), lane, &options)?;
+                parts.sqlite_lane(Writer::Shared(Arc::clone(&memory)), lane, &options)?;
+                if let Some(lane) = priority_lane {
+                    parts.ways.priority = parts.lanes.len();
+                    parts.sqlite_lane(Writer::Shared(memory), lane, &options)?;
+                }
                 Ok(parts.finish())
             }
             StoreUrl::Postgres(address) => {
@@ -145,6 +152,7 @@ impl Store {
 
     /// Opens a store only to look at it, also while a server has it: SQLite's lock is left alone, nothing can be
     /// submitted, and a schema that is not this binary's is refused.
+    #[boxed]
     pub async fn open_to_read(url: &StoreUrl, options: Options) -> Result<Self, OpenError> {
         let StoreUrl::Sqlite(path) = url else {
             return Self::open(url, Options { migrate: false, ..options }).await;
@@ -162,6 +170,7 @@ impl Store {
     }
 
     /// Waits until everything that was submitted is committed and answered, then lets go of the database.
+    #[boxed]
     pub async fn close(self) {
         self.inner.lanes.lock().unwrap_or_else(PoisonError::into_inner).clear();
         let tasks = std::mem::take(&mut *self.inner.tasks.lock().unwrap_or_else(PoisonError::into_inner));
@@ -190,6 +199,7 @@ impl Store {
     }
 
     /// Commits a change set, or says which guard refused it. Waits for a place in the queue.
+    #[boxed]
     pub async fn submit(&self, change: Box<ChangeSet>) -> Result<Box<ChangeSet>, SubmitError> {
         let lane = self.lane(change.run)?;
         Self::submit_to(lane, change).await
@@ -197,9 +207,14 @@ impl Store {
 
     /// Like [`Store::submit`], for the little that a tenant writes while others write much: on PostgreSQL it does not wait
     /// for their groups.
+    #[boxed]
     pub async fn submit_priority(&self, change: Box<ChangeSet>) -> Result<Box<ChangeSet>, SubmitError> {
         let lane = self.lane_at(|ways| ways.priority)?;
-        Self::submit_to(lane, change).await
+        let committed = Self::submit_to(lane, change).await?;
+        if self.inner.ways.priority > self.inner.ways.runs_to {
+            self.inner.counters.priority_sets.fetch_add(1, Ordering::Relaxed);
+        }
+        Ok(committed)
     }
 
     async fn submit_to(lane: mpsc::Sender<Item>, change: Box<ChangeSet>) -> Result<Box<ChangeSet>, SubmitError> {
@@ -211,6 +226,7 @@ impl Store {
     }
 
     /// Like [`Store::submit`], but a full queue is an answer.
+    #[boxed]
     pub async fn try_submit(&self, change: Box<ChangeSet>) -> Result<Box<ChangeSet>, SubmitError> {
         let lane = self.lane(change.run)?;
         let prepared = Box::new(Prepared::new(change)?);
@@ -254,6 +270,7 @@ impl Store {
     }
 
     /// Says that this server lives, so that no server sweeps its lanes.
+    #[boxed]
     pub async fn keep_lanes(&self, now: Timestamp) -> Result<(), SubmitError> {
         let Inner { server, lane_ids, .. } = &*self.inner;
         self.write(KeepLanes { server: *server, lanes: lane_ids.clone(), now }).await
@@ -299,6 +316,11 @@ impl Store {
     /// How many change sets this store has committed since it was opened.
     pub fn sets_committed(&self) -> u64 {
         self.inner.counters.sets.load(Ordering::Relaxed)
+    }
+
+    /// How many of them went by a priority lane: none where there is no such lane.
+    pub fn priority_sets_committed(&self) -> u64 {
+        self.inner.counters.priority_sets.load(Ordering::Relaxed)
     }
 
     /// The newest instant of this store's own commits since it was opened.

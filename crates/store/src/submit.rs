@@ -84,6 +84,8 @@ pub(crate) enum Guard {
     /// That the run has not had this broadcast signal yet.
     Heard,
     Vote,
+    /// That the account a vote rests on is as it was read.
+    Account,
     Receipt,
     /// That no other run has the effect.
     Hold,
@@ -250,6 +252,8 @@ fn side_stmt(change: &ChangeSet, number: usize, write: &SideWrite) -> Result<(Si
         ),
         SideWrite::PutApproval { position, approval } => {
             let resolved_at = (approval.state != ApprovalState::Requested).then_some(at);
+            let others = Some(&approval.and_from).filter(|others| !others.is_empty());
+            let and_from = others.map(encode).transpose()?;
             plain(
                 &side::APPROVAL_PUT,
                 args![
@@ -270,6 +274,7 @@ fn side_stmt(change: &ChangeSet, number: usize, write: &SideWrite) -> Result<(Si
                     encode(&approval.excluded)?,
                     approval.purpose.as_str(),
                     approval.action.as_ref().map(encode).transpose()?,
+                    and_from,
                 ],
             )
         }
@@ -292,6 +297,14 @@ fn side_stmt(change: &ChangeSet, number: usize, write: &SideWrite) -> Result<(Si
         SideWrite::DropVote { approval, person } => (
             SideStmt { stmt: &side::VOTE_DROP, args: args![tenant, *approval, person], guard: Guard::None },
             Some(key(&("vote", tenant, approval, person))),
+        ),
+        SideWrite::CheckAccount(account) => (
+            SideStmt {
+                stmt: &side::ACCOUNT_CHECK,
+                args: args![account.roles.to_string(), tenant, &account.name, encode(&account.groups)?],
+                guard: Guard::Account,
+            },
+            None,
         ),
         SideWrite::PutReceipt(receipt) => (
             SideStmt {

@@ -61,7 +61,8 @@ pub async fn check(sim: &Sim, tenant: TenantId, runs: &[RunSummary]) -> Result<(
         for run in &line {
             let Some(got) = turns.get(run).and_then(|turn| turn.got) else { continue };
             let waits = |earlier: &&RunId| turns.get(*earlier).is_some_and(|turn| turn.waits_at(got, sim.swarm.skew()));
-            let overtaken = line.range(..run).find(waits);
+            // What two lanes of one server commit does not stand in the feed in the order of the commits.
+            let overtaken = if sim.swarm.quiet { None } else { line.range(..run).find(waits) };
             if let Some(earlier) = overtaken {
                 return Err(format!("subjects: {run} got {subject} before {earlier}, which came earlier"));
             }

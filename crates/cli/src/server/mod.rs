@@ -89,10 +89,12 @@ pub struct EngineArgs {
     /// How long a worker may take to answer the offer of a run, in milliseconds.
     #[arg(long, env = "INTERLOCK_ASSIGNMENT_ACK_MS", value_name = "MS", default_value_t = limits::ASSIGNMENT_ACK.0, value_parser = clap::value_parser!(u64).range(100..=600_000))]
     assignment_ack_ms: u64,
-    /// How long the first of three attempts to find a worker for a run lasts, in milliseconds; each is three times as long as the one
-    /// before.
-    #[arg(long, env = "INTERLOCK_ASSIGNMENT_BACKOFF_MS", value_name = "MS", default_value_t = limits::ASSIGNMENT_BACKOFF[0].0, value_parser = clap::value_parser!(u64).range(100..=3_600_000))]
+    /// How long the first attempt to find a worker for a run lasts, in milliseconds; each is three times as long as the one before.
+    #[arg(long, env = "INTERLOCK_ASSIGNMENT_BACKOFF_MS", value_name = "MS", default_value_t = limits::ASSIGNMENT_BACKOFF.0, value_parser = clap::value_parser!(u64).range(100..=3_600_000))]
     assignment_backoff_ms: u64,
+    /// How many attempts to find a worker for a run there are, before the run fails.
+    #[arg(long, env = "INTERLOCK_ASSIGNMENT_ATTEMPTS", value_name = "COUNT", default_value_t = limits::ASSIGNMENT_ATTEMPTS, value_parser = clap::value_parser!(u32).range(1..=10))]
+    assignment_attempts: u32,
     /// Where payloads go that are too long for a row: a folder, or `s3://BUCKET/PREFIX`; by default `payloads` in the data
     /// folder. Several servers on one database need the same place.
     #[arg(long, env = "INTERLOCK_PAYLOADS", value_name = "PLACE")]
@@ -212,7 +214,7 @@ impl EngineArgs {
         options.fault_pause = Millis(self.worker_pause_ms);
         options.assignment = Arc::new(AssignmentTimes {
             ack: Millis(self.assignment_ack_ms),
-            backoff: [1, 3, 9].map(|times| Millis(self.assignment_backoff_ms * times)),
+            backoff: AssignmentTimes::growing(Millis(self.assignment_backoff_ms), self.assignment_attempts),
             ..AssignmentTimes::default()
         });
         let runs_kept = (self.retention_days > 0).then(|| Millis::from_hours(24 * self.retention_days));

@@ -137,6 +137,7 @@ fn a_check_says_what_a_server_or_a_worker_would() {
         ("worker_pause_ms = 99999999999", "`worker_pause_ms`"),
         ("assignment_ack_ms = 1", "`assignment_ack_ms`"),
         ("assignment_backoff_ms = 1", "`assignment_backoff_ms`"),
+        ("assignment_attempts = 0", "`assignment_attempts`"),
         ("store = \"mysql://x\"", "mysql"),
         ("public_url = \"ftp://x\"", "--public-url is `ftp://x`"),
         ("[oidc]\nissuer = \"https://x.example\"", "--oidc-client-id"),

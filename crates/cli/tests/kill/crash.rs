@@ -19,8 +19,10 @@ use crate::fleet::{INTERLOCK, Member, Setup};
 use crate::target::Target;
 use crate::{folder, free_port, number};
 
-/// Workers that die at the same time, each with a queue of its own.
-const WORKERS: usize = 5;
+/// Workers that die at the same time, each with a queue of its own: a round waits for a lease more than it computes.
+const WORKERS_MAX: usize = 16;
+/// What a worker is started for at least.
+const ROUNDS_PER_WORKER: usize = 5;
 /// The programs that are tasks here.
 const TASKS: [&str; 2] = ["keyed", "unkeyed"];
 /// Long enough for a busy machine to renew it: a worker that lives and loses it leaves a doubt that no case allows.
@@ -302,22 +304,23 @@ async fn crash_everywhere(name: &str, store: &str) {
     let client = Client::new(vec![harness.port], &harness.folder).await;
     client.answers().await;
     harness.push_policy();
-    for act in Act::ALL {
-        for queue in 0..WORKERS {
-            apply(&client, &act.workflow(queue, harness.target.port)).await;
-        }
-    }
-    let workers: Vec<Member> = (0..WORKERS).map(|queue| harness.worker(queue)).collect();
-
     let (of_workers, of_server) = (cases(false), cases(true));
     let rounds = number("INTERLOCK_CRASHES", (of_workers.len() + of_server.len()) as u64) as usize;
     let share = |cases: &[Case]| (rounds * cases.len()).div_ceil(of_workers.len() + of_server.len());
     let worker_rounds = share(&of_workers);
+    let count = worker_rounds.div_ceil(ROUNDS_PER_WORKER).min(WORKERS_MAX);
+    for act in Act::ALL {
+        for queue in 0..count {
+            apply(&client, &act.workflow(queue, harness.target.port)).await;
+        }
+    }
+    let workers: Vec<Member> = (0..count).map(|queue| harness.worker(queue)).collect();
+
     let mut all = tokio::task::JoinSet::new();
     for (queue, mut worker) in workers.into_iter().enumerate() {
         let (harness, client, cases) = (harness.clone(), client.through(harness.port), of_workers.clone());
         all.spawn(async move {
-            for round in (queue..worker_rounds).step_by(WORKERS) {
+            for round in (queue..worker_rounds).step_by(count) {
                 let case = cases[round % cases.len()];
                 harness.round(&client, &queue_name(queue), &mut worker, case, queue).await;
             }
@@ -326,7 +329,7 @@ async fn crash_everywhere(name: &str, store: &str) {
     }
     let workers: Vec<Member> = all.join_all().await;
     for round in 0..share(&of_server) {
-        let (case, queue) = (of_server[round % of_server.len()], round % WORKERS);
+        let (case, queue) = (of_server[round % of_server.len()], round % count);
         harness.round(&client, "server", &mut server, case, queue).await;
     }
     let shown: Value = client.with_retries(Method::GET, "/runs?limit=500&state=failed", None, None).await.1;

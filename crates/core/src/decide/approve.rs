@@ -44,7 +44,7 @@ pub(super) fn vote(draft: &mut Draft<'_>, ballot: Ballot) -> Result<(), Rejectio
         Some(whose) => format!("rejected by {} on behalf of {whose}", vote.person),
         None => format!("rejected by {}", vote.person),
     };
-    record(draft, position, &approval, &after, vote);
+    record(draft, position, (&approval, &after), (&voter, vote));
     match after.state {
         ApprovalState::Approved => approved(draft, position, &after),
         ApprovalState::Rejected => {
@@ -67,7 +67,13 @@ pub(super) fn cast(draft: &Draft<'_>, voter: &Voter, approve: bool, notes: Optio
 }
 
 /// A vote that counts, and the approval as it was before it and as it is after it.
-pub(super) fn record(draft: &mut Draft<'_>, position: u32, before: &Approval, after: &Approval, vote: Vote) {
+pub(super) fn record(
+    draft: &mut Draft<'_>,
+    position: u32,
+    (before, after): (&Approval, &Approval),
+    (voter, vote): (&Voter, Vote),
+) {
+    draft.side.extend(voter.accounts.iter().cloned().map(|account| SideWrite::CheckAccount(Box::new(account))));
     let fell = after.fallen_since(before);
     for FallenVote { person, .. } in &fell {
         draft.side.push(SideWrite::DropVote { approval: after.id, person: person.clone() });

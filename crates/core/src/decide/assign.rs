@@ -2,10 +2,11 @@
 //! offer, or a time in which there was no worker to ask; after the last one the run fails, with the reason of each
 //! worker.
 
+use std::sync::Arc;
+
 use super::draft::Draft;
 use super::{control, lost};
 use crate::ids::SessionId;
-use crate::limits;
 use crate::machine::assignment::{AssignmentEvent, next};
 use crate::plan::retry::{ErrorClass, StepError};
 use crate::rejection::Rejection;
@@ -31,8 +32,8 @@ fn change<'a>(draft: &'a mut Draft<'_>) -> &'a mut RunAssignment {
     draft.notes_mut().assignment.get_or_insert_default()
 }
 
-fn times(draft: &Draft<'_>) -> AssignmentTimes {
-    draft.times.as_deref().copied().unwrap_or_default()
+fn times(draft: &Draft<'_>) -> Arc<AssignmentTimes> {
+    draft.times.clone().unwrap_or_default()
 }
 
 fn is_for_one(draft: &Draft<'_>) -> bool {
@@ -164,7 +165,7 @@ pub(super) fn tick(draft: &mut Draft<'_>) -> Result<(), Rejection> {
     if is_over(known.offered().map(|with| with.ack_by)) {
         let why = format!("it did not answer within {} ms", times(draft).ack.0);
         end(draft, AssignmentEvent::Expired, None, why);
-        let pause = times(draft).backoff[attempts(&known).min(limits::ASSIGNMENT_ATTEMPTS_MAX - 1)];
+        let pause = times(draft).backoff_after(attempts(&known));
         return next_attempt(draft, pause);
     }
     if is_over(known.kept_until) {
@@ -221,10 +222,10 @@ const BUSY_LOOK: Millis = Millis::from_mins(1);
 
 /// The next attempt begins after a pause; after the last one the run fails.
 fn next_attempt(draft: &mut Draft<'_>, pause: Millis) -> Result<(), Rejection> {
-    let begins_at = draft.now() + pause;
+    let (begins_at, attempts_max) = (draft.now() + pause, times(draft).attempts_max());
     let known = change(draft);
     known.search_until = None;
-    if attempts(known) < limits::ASSIGNMENT_ATTEMPTS_MAX {
+    if attempts(known) < attempts_max {
         be_had_at(draft, begins_at);
         return Ok(());
     }
@@ -349,14 +350,14 @@ pub(super) fn settle(draft: &mut Draft<'_>, state: RunState) {
     let mut settled = known.clone();
     if seeks(draft) && settled.with.is_none() {
         if settled.search_until.is_none() {
-            if attempts(&settled) >= limits::ASSIGNMENT_ATTEMPTS_MAX {
+            if attempts(&settled) >= times(draft).attempts_max() {
                 settled.failures.clear();
             }
             let from = match draft.current().phase {
                 Phase::Ready { eligible_at, .. } => eligible_at.max(draft.now()),
                 _ => draft.now(),
             };
-            settled.search_until = Some(from + times(draft).backoff[attempts(&settled)]);
+            settled.search_until = Some(from + times(draft).backoff_after(attempts(&settled)));
         }
         settled.lost_in_step = false;
     } else {

@@ -274,7 +274,7 @@ pub(super) fn vote_to_skip(
             purpose: Some(Purpose::Skip),
         });
     }
-    approve::record(draft, position, &approval, &after, vote);
+    approve::record(draft, position, (&approval, &after), (&voter, vote));
     if after.state == ApprovalState::Approved {
         return skip_approved(draft, &after);
     }

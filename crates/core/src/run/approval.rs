@@ -18,6 +18,7 @@ use crate::rejection::Rejection;
 use crate::run::card::ActionCard;
 use crate::run::{Agreed, Foreseen};
 use crate::state::{ApprovalState, UnknownName, names};
+use crate::tenant::identity::Roles;
 use crate::time::Timestamp;
 
 names!(
@@ -240,6 +241,21 @@ pub struct FallenVote {
     pub why: String,
 }
 
+/// An earlier vote that is not to count any more, exactly as it was cast: one that its person has cast anew meanwhile counts.
+#[derive(Debug, Clone, PartialEq)]
+pub struct VoteToDrop {
+    pub vote: Vote,
+    pub why: String,
+}
+
+/// What an account may do, as it was read when a vote was weighed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AccountRights {
+    pub name: String,
+    pub roles: Roles,
+    pub groups: Vec<String>,
+}
+
 /// Who is voting, with what the server knows about the person.
 #[derive(Debug, Clone)]
 pub struct Voter {
@@ -255,14 +271,25 @@ pub struct Voter {
     /// Who wrote the version of the workflow that the run has pinned.
     pub author: Option<String>,
     /// Earlier votes of people who have no right to decide any more.
-    pub fallen: Vec<FallenVote>,
+    pub fallen: Vec<VoteToDrop>,
+    /// The accounts that this vote rests on, and a yes also those of the earlier ones that it counts with: it is committed
+    /// only while they are as they were read.
+    pub accounts: Vec<AccountRights>,
 }
 
 impl Voter {
     /// A person who votes in their own right, and of whom nothing else is known.
     pub fn new(person: impl Into<String>, groups: Vec<String>) -> Self {
-        let (on_behalf_of, one_with, author) = (None, Vec::new(), None);
-        Self { person: person.into(), on_behalf_of, one_with, groups, self_approval: false, author, fallen: Vec::new() }
+        Self {
+            person: person.into(),
+            on_behalf_of: None,
+            one_with: Vec::new(),
+            groups,
+            self_approval: false,
+            author: None,
+            fallen: Vec::new(),
+            accounts: Vec::new(),
+        }
     }
 
     /// The person, and all who count as one with them.
@@ -369,13 +396,19 @@ impl Approval {
     }
 
     /// Takes the votes away that count no more.
-    fn drop_fallen(&mut self, fallen: &[FallenVote]) {
-        for fell in fallen {
-            if self.votes.iter().any(|vote| vote.approve && vote.person == fell.person) {
-                self.votes.retain(|vote| vote.person != fell.person);
-                self.fallen.push(fell.clone());
+    fn drop_fallen(&mut self, fallen: &[VoteToDrop]) {
+        for VoteToDrop { vote, why } in fallen {
+            if self.votes.contains(vote) {
+                self.votes.retain(|cast| cast != vote);
+                self.fallen.push(FallenVote { person: vote.person.clone(), why: why.clone() });
             }
         }
+    }
+
+    /// The votes that count no more, of people who have not voted anew.
+    pub fn missing_votes(&self) -> Vec<FallenVote> {
+        let has_voted_anew = |fell: &&FallenVote| self.votes.iter().any(|vote| vote.person == fell.person);
+        self.fallen.iter().filter(|fell| !has_voted_anew(fell)).cloned().collect()
     }
 
     /// The votes that count no more since the approval was as in `before`.

@@ -17,19 +17,38 @@ use crate::state::{AssignmentState, Control, PreflightCheck};
 use crate::time::{Millis, Timestamp};
 
 /// How long things may take.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AssignmentTimes {
     /// How long a worker may take to answer an offer.
     pub ack: Millis,
-    /// How long each attempt looks for a worker, and the pause after one that did not answer.
-    pub backoff: [Millis; limits::ASSIGNMENT_ATTEMPTS_MAX],
+    /// How long each attempt looks for a worker, and the pause after one that did not answer. The run fails after the last one.
+    pub backoff: Vec<Millis>,
     /// How long a run that waits for something else keeps its worker.
     pub kept: Millis,
 }
 
 impl Default for AssignmentTimes {
     fn default() -> Self {
-        Self { ack: limits::ASSIGNMENT_ACK, backoff: limits::ASSIGNMENT_BACKOFF, kept: limits::ASSIGNMENT_KEPT }
+        let backoff = Self::growing(limits::ASSIGNMENT_BACKOFF, limits::ASSIGNMENT_ATTEMPTS);
+        Self { ack: limits::ASSIGNMENT_ACK, backoff, kept: limits::ASSIGNMENT_KEPT }
+    }
+}
+
+impl AssignmentTimes {
+    /// So many attempts, of which each is longer than the one before.
+    pub fn growing(first: Millis, attempts: u32) -> Vec<Millis> {
+        let factor = |before: u32| limits::ASSIGNMENT_BACKOFF_FACTOR.saturating_pow(before);
+        (0..attempts).map(|before| Millis(first.0.saturating_mul(factor(before)))).collect()
+    }
+
+    /// How often a worker is looked for before the run fails.
+    pub fn attempts_max(&self) -> usize {
+        self.backoff.len()
+    }
+
+    /// The time of the attempt that comes after so many failed ones.
+    pub fn backoff_after(&self, failed: usize) -> Millis {
+        self.backoff.get(failed).or(self.backoff.last()).copied().unwrap_or(Millis::ZERO)
     }
 }
 

@@ -12,7 +12,7 @@ use crate::ids::{ApprovalId, KeyId, OutboxId, ReceiptId, RunId, SessionId, Signa
 use crate::json::{Hash, HashHex, Json};
 use crate::plan::StepSpec;
 use crate::plan::retry::StepError;
-use crate::run::approval::{Approval, Vote};
+use crate::run::approval::{AccountRights, Approval, Vote};
 use crate::run::assignment::{AssignmentRecord, RunAssignment};
 use crate::run::decision::DecisionRecord;
 use crate::run::receipt::{EffectHold, Receipt};
@@ -309,6 +309,8 @@ pub enum SideWrite {
         approval: ApprovalId,
         person: String,
     },
+    /// Guard: the account that a vote rests on is not disabled, and has these roles and groups.
+    CheckAccount(Box<AccountRights>),
     /// Inserts, or moves the state of, a receipt. Guard: a new one's key must be new, and one that moves on stands where
     /// it can: an outcome needs an open intent of the same run, a new intent one that is known to have failed, or one
     /// that may be repeated.

@@ -7,7 +7,7 @@ use utoipa::ToSchema;
 
 use crate::ids::{ApprovalId, ReceiptId, RunId, SessionId};
 use crate::json::Hash;
-use crate::limits::{ASSIGNMENT_ATTEMPTS_MAX, LATE_AFTER, ORPHANED_AFTER, SESSION_RENEWAL, SILENT_AFTER};
+use crate::limits::{ASSIGNMENT_ATTEMPTS, HEARTBEAT_GRACE, ORPHANED_AFTER, SESSION_RENEWAL};
 use crate::plan::RollbackCondition;
 use crate::plan::retry::{StepError, TASK_UNKNOWN};
 use crate::rejection::RUN_ORPHANED;
@@ -322,6 +322,22 @@ pub struct Surroundings<'a> {
     pub left_in_doubt: &'a [Receipt],
     /// Connected workers that are passed over for the current step.
     pub skipped: &'a [SkippedWorker],
+    pub settings: WorkerSettings,
+}
+
+/// What an operator may have set for the workers of a server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct WorkerSettings {
+    /// How often a worker renews its session.
+    pub renewal: Millis,
+    /// How often a worker is looked for that takes a run as a whole.
+    pub assignment_attempts: u32,
+}
+
+impl Default for WorkerSettings {
+    fn default() -> Self {
+        Self { renewal: SESSION_RENEWAL, assignment_attempts: ASSIGNMENT_ATTEMPTS }
+    }
 }
 
 /// When the worker that has a step was last heard of.
@@ -348,14 +364,14 @@ impl Heartbeat {
         }
     }
 
-    /// Whether the next one is overdue.
-    pub fn is_late(self, now: Timestamp) -> bool {
-        self.at().is_some_and(|at| at + LATE_AFTER < now)
+    /// Whether the next one is overdue, of a worker that renews its session so often.
+    pub fn is_late(self, renewal: Millis, now: Timestamp) -> bool {
+        self.at().is_some_and(|at| at + renewal + HEARTBEAT_GRACE < now)
     }
 
-    /// Since when it has been silent, where that is long enough to be reported.
-    pub fn silent_since(self, now: Timestamp) -> Option<Timestamp> {
-        self.at().filter(|at| *at + SILENT_AFTER < now)
+    /// Since when the worker has been silent, where two renewals are overdue.
+    pub fn silent_since(self, renewal: Millis, now: Timestamp) -> Option<Timestamp> {
+        self.at().filter(|at| *at + renewal + renewal + HEARTBEAT_GRACE < now)
     }
 }
 
@@ -403,7 +419,7 @@ pub fn why(run: &Run, now: Timestamp, around: Surroundings<'_>) -> Explanation {
     if seeks_worker && !around.skipped.is_empty() {
         because.push(Cause::PassedOver { workers: around.skipped.to_vec() });
     }
-    because.extend(unassigned(run));
+    because.extend(unassigned(run, around.settings));
     if let Some(failed) = failed_step(run)
         && !because.iter().any(|cause| matches!(cause, Cause::StepFailed { .. }))
         && matches!(run.state, RunState::Failed | RunState::Paused | RunState::RollingBack)
@@ -456,7 +472,8 @@ fn standing(run: &Run, now: Timestamp, around: Surroundings<'_>) -> Option<Cause
     if run.state.is_terminal() {
         return None;
     }
-    let silent_since = heartbeat.and_then(|beat| beat.silent_since(now));
+    let renewal = around.settings.renewal;
+    let silent_since = heartbeat.and_then(|beat| beat.silent_since(renewal, now));
     let (step, spec) = (run.current(), run.spec(run.position));
     match &step.phase {
         Phase::Running { session, .. } if heartbeat.is_some_and(|beat| beat.is_orphaned(now)) => {
@@ -488,9 +505,9 @@ fn standing(run: &Run, now: Timestamp, around: Surroundings<'_>) -> Option<Cause
             since: step.claimed_at,
             times_out_at: *timeout_at,
             last_heartbeat_at: heartbeat.and_then(Heartbeat::at),
-            expected_every_ms: heartbeat.filter(|beat| beat.is_late(now)).map(|_| SESSION_RENEWAL),
+            expected_every_ms: heartbeat.filter(|beat| beat.is_late(renewal, now)).map(|_| renewal),
         }),
-        Phase::Ready { .. } if run.seeks_worker() => Some(assigning(run, workers)),
+        Phase::Ready { .. } if run.seeks_worker() => Some(assigning(run, workers, around.settings)),
         Phase::Ready { eligible_at, .. } => match &step.last_error {
             Some(error) if error.code == TASK_UNKNOWN => Some(Cause::UnknownTask {
                 queue: spec.queue.clone(),
@@ -530,14 +547,14 @@ fn standing(run: &Run, now: Timestamp, around: Surroundings<'_>) -> Option<Cause
             let people = approval.excluded.iter().filter(|name| is_person(name));
             let mut excluded: Vec<String> = people.cloned().collect();
             excluded.extend(author.map(str::to_owned).filter(|author| !excluded.contains(author)));
-            let fallen = if around.fallen.is_empty() { approval.fallen.as_slice() } else { around.fallen };
+            let fallen = if around.fallen.is_empty() { approval.missing_votes() } else { around.fallen.to_vec() };
             let counts = |person: &&str| !around.fallen.iter().any(|fell| fell.person == *person);
             Some(Cause::Approval {
                 approval: approval.id,
                 purpose: approval.purpose,
                 needed: approval.quorum,
                 approved_by: approval.approved_by().into_iter().filter(counts).map(str::to_owned).collect(),
-                fallen: fallen.to_vec(),
+                fallen,
                 approvers: approval.approvers.clone(),
                 // An author who may not decide is named among those who may not.
                 self_approval: allows_self && author.is_none() && !excluded.is_empty(),
@@ -565,7 +582,7 @@ fn refused(run: &Run, in_force: Option<Hash>) -> Vec<RefusedWorker> {
 }
 
 /// Who was asked, and why each could not.
-fn assigning(run: &Run, workers: Option<u32>) -> Cause {
+fn assigning(run: &Run, workers: Option<u32>, settings: WorkerSettings) -> Cause {
     let spec = run.spec(run.position);
     let known = run.notes.assignment.as_deref();
     let offered = known.and_then(RunAssignment::offered);
@@ -573,7 +590,7 @@ fn assigning(run: &Run, workers: Option<u32>) -> Cause {
         asked: offered.map(|with| with.worker.clone()),
         until: known.and_then(RunAssignment::wake_at),
         failures: known.map_or_else(Vec::new, |known| known.failures.clone()),
-        attempts_max: ASSIGNMENT_ATTEMPTS_MAX as u32,
+        attempts_max: settings.assignment_attempts,
         queue: spec.queue.clone(),
         needs: run.worker_needs(),
         workers,
@@ -581,13 +598,13 @@ fn assigning(run: &Run, workers: Option<u32>) -> Cause {
 }
 
 /// What has become of the run's worker, where that has stopped it.
-fn unassigned(run: &Run) -> Option<Cause> {
+fn unassigned(run: &Run, settings: WorkerSettings) -> Option<Cause> {
     let known = run.notes.assignment.as_deref()?;
     if known.lost_in_step && run.current().state() == StepState::Failed && !run.state.is_terminal() {
         return Some(Cause::WorkerLost { step: run.spec(run.position).key.clone() });
     }
     let is_unassigned = matches!(run.reason, Some(Reason::FailedAssignment | Reason::AssignmentError));
-    is_unassigned.then(|| assigning(run, None))
+    is_unassigned.then(|| assigning(run, None, settings))
 }
 
 fn failed_step(run: &Run) -> Option<Cause> {

@@ -7,7 +7,7 @@ use interlock_core::ids::{RunId, TenantId};
 use interlock_core::json::{Hash, HashHex, Json};
 use interlock_core::rejection::Rejection;
 use interlock_core::time::Millis;
-use interlock_evidence::bundle::{Predicate, Record, Statement};
+use interlock_evidence::bundle::{Predicate, Record, Statement, StepFacts};
 use interlock_evidence::envelope;
 use interlock_evidence::page::page;
 use interlock_evidence::verify_bundle::verify_bundle;
@@ -15,6 +15,7 @@ use interlock_store::{BundleRow, JournalRow, PutBundle, Stored, TenantStore};
 
 use super::facts::{self, DECISIONS_MAX};
 use super::{broken, proof};
+use crate::boxed;
 use crate::error::EngineError;
 use crate::parts::Audit;
 
@@ -107,9 +108,11 @@ impl Audit {
         if previous.is_some_and(|previous| previous.entries >= entries as u64) {
             return Ok(None);
         }
+        let steps: Vec<StepFacts> = store.steps(run).await?.iter().map(facts::step).collect();
         let record = Record {
             run: facts::run(&summary, store.plan_hash_of(run).await?),
-            steps: store.steps(run).await?.iter().map(facts::step).collect(),
+            model_attempts: facts::model_attempts(&steps, &rows),
+            steps,
             decisions: store.decisions_of(run, DECISIONS_MAX).await?.iter().map(facts::decision).collect(),
             leave: Some(facts::leave(&rows)),
             approvals: approvals.iter().map(facts::approval).collect(),
@@ -143,6 +146,7 @@ impl Audit {
     }
 
     /// A run's evidence: the newest, or the one with this number. Made now, if it was not made yet.
+    #[boxed]
     pub async fn evidence(&self, tenant: TenantId, run: RunId, number: Option<u32>) -> Result<Evidence, EngineError> {
         let store = self.0.for_tenant(tenant);
         let mut made = store.bundles(run).await?;

@@ -6,6 +6,7 @@ use interlock_evidence::EntryOpening;
 use serde_json::Value;
 
 use super::read::{AuditFilter, AuditQuery};
+use crate::boxed;
 use crate::error::EngineError;
 use crate::parts::Audit;
 
@@ -39,6 +40,7 @@ pub struct PersonEntries {
 impl Audit {
     /// The entries from a place on that tell of the person: as the actor, or by name in their details. Those whose
     /// details are erased already tell of no person.
+    #[boxed]
     pub async fn telling_of(
         &self,
         tenant: TenantId,

@@ -6,12 +6,17 @@ use interlock_core::ids::{ApprovalId, ReceiptId, RunId};
 use interlock_core::json::{Hash, HashHex};
 use interlock_core::run::change::{key_in_words, key_name};
 use interlock_core::run::receipt::Receipt;
-use interlock_evidence::bundle::{ApprovalFacts, DecisionFacts, ReceiptFacts, RunFacts, StepFacts, pinned_text};
+use interlock_evidence::bundle::{
+    ApprovalFacts, DecisionFacts, ReceiptFacts, RunFacts, StepFacts, model_steps, pinned_text,
+};
 use interlock_evidence::costs::CostFacts;
 use interlock_evidence::credentials::CredentialFacts;
 use interlock_evidence::details::{DoneStep, PayloadFacts, RowDetails};
 use interlock_evidence::leave::LeaveFacts;
+use interlock_evidence::model_attempts::ModelAttempts;
 use interlock_store::{ApprovalRow, DecisionRow, JournalRow, ReadError, ReceiptRow, RunSummary, StepRow, TenantStore};
+
+use crate::boxed;
 
 /// Decisions of one run that are read at most. A verifier of the run's evidence finds that those beyond are missing.
 pub(super) const DECISIONS_MAX: usize = 50_000;
@@ -21,6 +26,7 @@ pub(super) const DECISIONS_MAX: usize = 50_000;
 pub(super) struct Pinnable(BTreeMap<String, String>);
 
 impl Pinnable {
+    #[boxed]
     pub async fn of_run(store: &TenantStore, run: RunId) -> Result<Self, ReadError> {
         let mut texts = BTreeMap::new();
         for row in store.receipts(run).await? {
@@ -69,6 +75,11 @@ pub(super) fn receipts(rows: &[ReceiptRow]) -> Vec<ReceiptFacts> {
 /// What the rows of a run's journal say that it has cost.
 pub(super) fn costs(rows: &[JournalRow]) -> Vec<CostFacts> {
     interlock_evidence::costs::costs(events(rows).iter())
+}
+
+/// How often these steps have asked models, and how many of these attempts have no known price, as the rows of its journal say.
+pub(super) fn model_attempts(steps: &[StepFacts], rows: &[JournalRow]) -> Option<ModelAttempts> {
+    interlock_evidence::model_attempts::model_attempts(&model_steps(steps), events(rows).iter())
 }
 
 /// Under which rules its steps and effects were let happen, as the rows of its journal say.

@@ -3,6 +3,7 @@
 use interlock_core::ids::TenantId;
 use interlock_core::time::Timestamp;
 
+use crate::boxed;
 use crate::error::EngineError;
 use crate::parts::Audit;
 
@@ -18,6 +19,7 @@ pub struct AuditProgress {
 
 impl Audit {
     /// How far the tenant's log is; nothing where this server keeps none. A log that was never begun is behind, too.
+    #[boxed]
     pub async fn progress(&self, tenant: TenantId) -> Result<Option<AuditProgress>, EngineError> {
         let store = &self.0.0.store;
         let log = store.audit_log(tenant).await?;

@@ -13,6 +13,7 @@ use interlock_evidence::{Body, Commitments, Entry, EntryOpening, EntrySalts};
 use interlock_store::{AuditBlockRow, AuditLogRow, JournalRow, TenantStore};
 
 use super::{broken, facts, hashes};
+use crate::boxed;
 use crate::error::EngineError;
 use crate::parts::Audit;
 
@@ -145,6 +146,7 @@ pub(super) async fn opened(
 
 impl Audit {
     /// The signed head of a tenant's log, with the log's number.
+    #[boxed]
     pub async fn checkpoint(&self, tenant: TenantId, number: Option<u64>) -> Result<(u64, String), EngineError> {
         let log = self.log(tenant, number).await?;
         Ok((log.number, log.checkpoint))
@@ -180,6 +182,7 @@ impl Audit {
     }
 
     /// A page of a tenant's log.
+    #[boxed]
     pub async fn entries(&self, tenant: TenantId, query: &AuditQuery) -> Result<AuditPage, EngineError> {
         let log = self.log(tenant, query.number).await?;
         let store = self.0.for_tenant(tenant);

@@ -9,6 +9,7 @@ use interlock_core::trace::TraceContext;
 use interlock_store::{AnnounceSignal, DeliveryRef, DeliveryRow, FinishIdempotency};
 use serde::{Deserialize, Serialize};
 
+use crate::boxed;
 use crate::commands::signal::{SignalRequest, Signaled};
 use crate::error::EngineError;
 use crate::parts::Signals;
@@ -65,6 +66,7 @@ impl Signals {
     /// Stores a signal, wakes the runs that wait for it, and starts the workflows whose `on.signal` takes it. Signal
     /// and starts are promised in one commit: what a crash leaves undone is taken over like a webhook's delivery. A
     /// sender that names its message may send it again: nothing happens twice.
+    #[boxed]
     pub async fn announce(&self, request: SignalRequest, origin: Origin) -> Result<Announced, EngineError> {
         self.announce_answering(request, origin, |_| Ok(None)).await
     }

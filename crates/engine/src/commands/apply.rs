@@ -11,6 +11,7 @@ use interlock_workflow::expression::budget::Budget;
 use serde_json::json;
 
 use crate::audit::Actor;
+use crate::boxed;
 use crate::encoded_plan::EncodedPlan;
 use crate::error::EngineError;
 use crate::parts::Workflows;
@@ -68,6 +69,7 @@ pub enum ApplyError {
 }
 
 impl Workflows {
+    #[boxed]
     pub async fn apply(&self, request: ApplyWorkflow) -> Result<Applied, ApplyError> {
         self.apply_answering(request, |_, _| Ok(None)).await
     }
@@ -139,6 +141,7 @@ impl Workflows {
     }
 
     /// Lets a workflow take no more starts, or take them again. Answers false if there is none of this name.
+    #[boxed]
     pub async fn set_disabled(
         &self,
         tenant: TenantId,

@@ -15,6 +15,7 @@ use interlock_core::work::offer::{OfferAnswer, OfferVerdict, RunOffer, RunRef};
 use interlock_store::{LiveAssignment, SessionRow};
 
 use crate::Engine;
+use crate::boxed;
 use crate::commands::RunStatus;
 use crate::dispatch::session::SessionInfo;
 use crate::error::EngineError;
@@ -30,6 +31,7 @@ impl Workers {
     }
 
     /// A worker takes a run that it was offered, or says why it cannot. A repeat of the first is harmless.
+    #[boxed]
     pub async fn answer_offer(&self, session: SessionId, answer: OfferAnswer) -> Result<(), EngineError> {
         let OfferAnswer { tenant, run, epoch, number, answer } = answer;
         if epoch != self.0.0.epoch {
@@ -77,6 +79,7 @@ impl Workers {
     }
 
     /// Of the runs whose directories a worker keeps, those that are not its own any more.
+    #[boxed]
     pub async fn over(&self, session: SessionId, kept: &[RunRef]) -> Result<Vec<RunRef>, EngineError> {
         if kept.is_empty() {
             return Ok(Vec::new());
@@ -88,6 +91,33 @@ impl Workers {
         }
         let live: HashSet<RunRef> = live.into_iter().map(|row| RunRef { tenant: row.tenant, run: row.run }).collect();
         Ok(kept.iter().copied().filter(|at| !live.contains(at)).collect())
+    }
+
+    /// Of these sessions, those that have a step for each of their slots. A worker inside a server has steps of all tenants, any other
+    /// one those of its own.
+    #[boxed]
+    pub async fn full_sessions(
+        &self,
+        tenant: TenantId,
+        rows: &[&SessionRow],
+    ) -> Result<HashSet<SessionId>, EngineError> {
+        let mut full = HashSet::new();
+        if rows.is_empty() {
+            return Ok(full);
+        }
+        let store = &self.0.0.store;
+        let held = store.claims_by_session(tenant).await?;
+        for row in rows {
+            let steps = if row.tenant.is_some() {
+                held.get(&row.id).copied().unwrap_or(0)
+            } else {
+                store.claims_of(row.id).await?.len() as u64
+            };
+            if steps >= u64::from(row.slots) {
+                full.insert(row.id);
+            }
+        }
+        Ok(full)
     }
 
     /// The session is over: what it was offered or had goes to others.
@@ -102,6 +132,7 @@ impl Workers {
 impl Runs {
     /// Has another worker looked for: after one was lost in a command, after none was found, or while one is looked
     /// for.
+    #[boxed]
     pub async fn reassign(
         &self,
         tenant: TenantId,
@@ -143,15 +174,19 @@ impl Engine {
         Ok(self.takers(run, &rows).await?.len() as u32)
     }
 
-    /// Whether a connected worker that was not offline a moment ago could take the run: one that was is passed over then.
+    /// Whether a connected worker that was not offline a moment ago has room and could take the run: one that was is passed over
+    /// then.
     pub(crate) async fn others_come_first(&self, run: &Run) -> Result<bool, EngineError> {
         let (now, options) = (self.now(), &self.0.options);
         let rows = self.0.store.sessions().await?;
-        let was_there = |row: &SessionRow| {
+        let was_there = |row: &&SessionRow| {
             let came_back = row.came_back_at(&rows, options.session_lease);
             came_back.is_none_or(|at| at + options.fault_pause <= now)
         };
-        Ok(self.takers(run, &rows).await?.into_iter().any(was_there))
+        let mut takers = self.takers(run, &rows).await?;
+        takers.retain(was_there);
+        let full = self.workers().full_sessions(run.tenant, &takers).await?;
+        Ok(takers.iter().any(|row| !full.contains(&row.id)))
     }
 
     /// Of these sessions, those that are connected and could be asked to take the run.
@@ -163,7 +198,7 @@ impl Engine {
         let takes = |row: &&SessionRow| {
             let is_there = matches!(row.state, WorkerState::Online | WorkerState::Errored)
                 && row.lease_expires_at > now
-                && Heartbeat::At(row.heartbeat_at).silent_since(now).is_none()
+                && Heartbeat::At(row.heartbeat_at).silent_since(self.0.options.session_renewal, now).is_none()
                 && (elsewhere || row.tenant.is_none());
             // One that talks to another server has told that one how far away it is: it may be near enough.
             let known = self.0.sessions.get(row.id);

@@ -11,6 +11,7 @@ use interlock_store::{BulkJob, FinishIdempotency, Page, PutBulkJob, RunFilter, R
 use serde_json::json;
 
 use crate::audit::Actor;
+use crate::boxed;
 use crate::error::EngineError;
 use crate::parts::Runs;
 
@@ -45,6 +46,7 @@ pub struct MatchingRuns {
 impl Runs {
     /// Which runs a job with this filter would act on. A run that another one continues is not retried, and one that has
     /// ended is not canceled.
+    #[boxed]
     pub async fn matching(
         &self,
         tenant: TenantId,
@@ -81,6 +83,7 @@ impl Runs {
     }
 
     /// A job as it would be made now: checked, and not stored.
+    #[boxed]
     pub async fn draft_bulk(&self, request: BulkRequest) -> Result<BulkJob, EngineError> {
         let MatchingRuns { runs, .. } = self.matching(request.tenant, &request.filter, Some(request.action)).await?;
         let found = runs.len() as u64;
@@ -112,6 +115,7 @@ impl Runs {
 
     /// Makes a job, with the answer to the request that asks for it. It is durable when this answers; the loop begins at
     /// once.
+    #[boxed]
     pub async fn start_bulk(
         &self,
         tenant: TenantId,

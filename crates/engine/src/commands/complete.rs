@@ -20,6 +20,7 @@ use interlock_evidence::credentials::{CREDENTIALS_USED, CredentialFacts};
 
 use super::holder::{HeldBy, not_its_own};
 use super::late::result_of;
+use crate::boxed;
 use crate::cells::{Cell, Streak};
 use crate::dispatch::session::SessionInfo;
 use crate::error::EngineError;
@@ -36,6 +37,7 @@ pub struct Completed {
 }
 
 impl Workers {
+    #[boxed]
     pub async fn complete(&self, session: SessionId, report: Report) -> Result<Completed, EngineError> {
         reached(Failpoint::ServerBeforeCompletion);
         let (run, unconfined) = (report.at.run, unconfined(&report.outcome));
@@ -135,6 +137,7 @@ impl Workers {
     }
 
     /// The worker gives a step back without a word about it: no failure is charged.
+    #[boxed]
     pub async fn release(&self, at: AttemptRef) -> Result<(), EngineError> {
         let AttemptRef { tenant, run, position, attempt } = at;
         self.0

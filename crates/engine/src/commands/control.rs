@@ -12,6 +12,7 @@ use interlock_core::run::approval::Voter;
 use interlock_core::run::change::Context;
 use interlock_core::state::Reason;
 
+use crate::boxed;
 use crate::commands::RunStatus;
 use crate::error::EngineError;
 use crate::parts::Runs;
@@ -27,6 +28,7 @@ pub struct ResolveRequest {
 }
 
 impl Runs {
+    #[boxed]
     pub async fn pause(
         &self,
         tenant: TenantId,
@@ -37,12 +39,14 @@ impl Runs {
         self.direct(tenant, run, by, Command::Pause { reason }).await
     }
 
+    #[boxed]
     pub async fn resume(&self, tenant: TenantId, run: RunId, by: Context) -> Result<RunStatus, EngineError> {
         self.direct(tenant, run, by, Command::Resume).await
     }
 
     /// Goes on without the step that stopped the run. Past an approval that was not given, this is the vote of the
     /// person who asks, and needs as many others as the approval did.
+    #[boxed]
     pub async fn skip(
         &self,
         tenant: TenantId,
@@ -56,6 +60,7 @@ impl Runs {
     }
 
     /// Goes back to a step, by its key, and runs from there again.
+    #[boxed]
     pub async fn restart_from(
         &self,
         tenant: TenantId,
@@ -66,6 +71,7 @@ impl Runs {
         self.at_step(tenant, run, step, by, |position| Command::RestartFrom { position }).await
     }
 
+    #[boxed]
     pub async fn roll_back(
         &self,
         tenant: TenantId,
@@ -77,6 +83,7 @@ impl Runs {
     }
 
     /// Undoes a step, by its position, and everything that came after it.
+    #[boxed]
     pub async fn roll_back_to(
         &self,
         tenant: TenantId,
@@ -88,6 +95,7 @@ impl Runs {
         self.direct(tenant, run, by, Command::Rollback { reason, from: Some(position) }).await
     }
 
+    #[boxed]
     pub async fn cancel(
         &self,
         tenant: TenantId,
@@ -100,6 +108,7 @@ impl Runs {
     }
 
     /// Ends a run from outside: a failed assignment, a backout.
+    #[boxed]
     pub async fn fail_run(
         &self,
         tenant: TenantId,
@@ -113,6 +122,7 @@ impl Runs {
 
     /// Says what became of an effect in doubt. That it did not happen is believed once no worker can be sending it any
     /// more: after a restore, also none that the store does not know of.
+    #[boxed]
     pub async fn resolve(
         &self,
         tenant: TenantId,

@@ -23,6 +23,7 @@ use interlock_store::Refusal;
 
 use super::dedupe::{EffectAvailability, SharedEffect};
 use super::holder::{HeldBy, not_its_own};
+use crate::boxed;
 use crate::dispatch::session::SessionInfo;
 use crate::error::EngineError;
 use crate::execute::CONFLICTS_MAX;
@@ -60,6 +61,7 @@ enum Recorded {
 
 impl Workers {
     /// Asks to perform an effect.
+    #[boxed]
     pub async fn intent(&self, session: SessionId, intent: EffectIntent) -> Result<EffectAnswer, EngineError> {
         if intent.epoch != self.0.0.epoch {
             return Err(EngineError::StaleEpoch);
@@ -284,6 +286,7 @@ impl Workers {
     }
 
     /// Records what became of an effect. Repeating it is harmless.
+    #[boxed]
     pub async fn outcome(&self, session: SessionId, outcome: EffectOutcome) -> Result<(), EngineError> {
         if outcome.epoch != self.0.0.epoch {
             return Err(EngineError::StaleEpoch);

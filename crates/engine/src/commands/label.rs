@@ -10,6 +10,7 @@ use interlock_store::{ChangeLabels, Changed};
 use serde_json::json;
 
 use crate::audit::Actor;
+use crate::boxed;
 use crate::error::EngineError;
 use crate::execute::CONFLICTS_MAX;
 use crate::parts::Runs;
@@ -20,6 +21,7 @@ const LABELED: &str = "run.labeled";
 impl Runs {
     /// Sets the labels that have a value and removes those that have none. Answers all that the run has afterwards, the engine's
     /// own included.
+    #[boxed]
     pub async fn label(
         &self,
         tenant: TenantId,

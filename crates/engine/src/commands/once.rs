@@ -6,6 +6,7 @@ use interlock_core::limits;
 use interlock_core::state::IdempotencyState;
 use interlock_store::{BeginIdempotency, FinishIdempotency, RenewIdempotency, Stored};
 
+use crate::boxed;
 use crate::commands::start::{IdempotencyKey, check_key};
 use crate::error::EngineError;
 use crate::parts::Requests;
@@ -31,6 +32,7 @@ pub enum Once {
 
 impl Requests {
     /// Takes the key, or says what became of the request that had it.
+    #[boxed]
     pub async fn begin_once(&self, request: &OnceRequest) -> Result<Once, EngineError> {
         check_key(&request.key)?;
         let now = self.0.now();
@@ -66,6 +68,7 @@ impl Requests {
     }
 
     /// Keeps the key of a request that is still being worked on.
+    #[boxed]
     pub async fn renew_once(&self, request: &OnceRequest) -> Result<(), EngineError> {
         let renew = RenewIdempotency {
             tenant: request.tenant,
@@ -83,6 +86,7 @@ impl Requests {
     }
 
     /// Keeps the answer for repeats, or lets the request be made again if it failed.
+    #[boxed]
     pub async fn finish_once(&self, request: &OnceRequest, outcome: Result<Json, String>) -> Result<(), EngineError> {
         self.0.0.store.write(self.finished(request, outcome)).await?;
         Ok(())

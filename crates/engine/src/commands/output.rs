@@ -10,6 +10,7 @@ use interlock_core::work::output::{OutputBatch, OutputChunk, OutputTaken};
 use interlock_store::{AppendOutput, OutputAppended};
 
 use crate::Engine;
+use crate::boxed;
 use crate::error::EngineError;
 use crate::parts::Workers;
 use crate::run_log::{OutputSize, log_output};
@@ -44,6 +45,7 @@ impl Engine {
 
 impl Workers {
     /// Takes what an attempt has written. The next batch of the attempt comes when this one is answered.
+    #[boxed]
     pub async fn output(&self, session: SessionId, batch: OutputBatch) -> Result<OutputTaken, EngineError> {
         let OutputBatch { at, epoch, chunks } = batch;
         if epoch != self.0.0.epoch {

@@ -10,6 +10,7 @@ use interlock_core::state::{EffectClass, StepKind, StepState};
 use interlock_store::{Changed, FinishRestore, Page, ReadError, RunFilter};
 use std::ops::ControlFlow;
 
+use crate::boxed;
 use crate::error::EngineError;
 use crate::parts::Runs;
 
@@ -32,6 +33,7 @@ pub struct ParkedRun {
 impl Runs {
     /// Finishes a restore: pauses every live run that has a step with side effects still before it or under way, and takes
     /// the store's mark away. May be broken off and called again; without a mark there is nothing to do.
+    #[boxed]
     pub async fn park_restored(&self) -> Result<Vec<ParkedRun>, EngineError> {
         let Some(epoch) = self.0.0.store.restoring().await? else { return Ok(Vec::new()) };
         let parked = self.park_all().await?;

@@ -11,6 +11,7 @@ use interlock_core::state::{ReceiptState, StepState};
 use std::collections::BTreeSet;
 
 use super::control::position_of;
+use crate::boxed;
 use crate::commands::start::{Continued, IdempotencyKey, Started};
 use crate::error::EngineError;
 use crate::parts::Runs;
@@ -18,6 +19,7 @@ use crate::parts::Runs;
 impl Runs {
     /// Makes a new run of the same version that keeps the results of the steps before `from`, by default before the
     /// first that did not succeed. A run has one successor: once there is one, the next is made from that.
+    #[boxed]
     pub async fn resume_as_new(
         &self,
         tenant: TenantId,

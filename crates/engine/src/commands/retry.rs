@@ -12,6 +12,7 @@ use interlock_core::run::change::Context;
 use interlock_workflow::inputs::check_secrets;
 use serde_json::Value;
 
+use crate::boxed;
 use crate::commands::RunStatus;
 use crate::error::EngineError;
 use crate::parts::Runs;
@@ -19,6 +20,7 @@ use crate::payloads::replacement;
 
 impl Runs {
     /// Tries the step that stopped the run again. For a run that has ended, see [`Engine::resume_as_new`].
+    #[boxed]
     pub async fn retry(
         &self,
         tenant: TenantId,

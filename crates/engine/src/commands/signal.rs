@@ -16,6 +16,7 @@ use interlock_store::{
     AttachedWrites, FinishIdempotency, OpenWait, Refusal, SignalRow, SignalStored, StoreSignal, StoredSignal, Write,
 };
 
+use crate::boxed;
 use crate::error::EngineError;
 use crate::parts::Signals;
 
@@ -48,17 +49,20 @@ pub enum Signaled {
 
 impl Signals {
     /// Stores a signal durably, then wakes the runs that wait for it.
+    #[boxed]
     pub async fn signal(&self, request: SignalRequest) -> Result<Signaled, EngineError> {
         let row = self.draft(request).await?;
         self.add(row, None).await
     }
 
     /// Stores a signal that was drafted, with the answer to the request that brings it.
+    #[boxed]
     pub async fn add(&self, row: SignalRow, answer: Option<FinishIdempotency>) -> Result<Signaled, EngineError> {
         self.store_signal(row, StoreSignal, answer).await
     }
 
     /// A signal as it would be stored.
+    #[boxed]
     pub async fn draft(&self, request: SignalRequest) -> Result<SignalRow, EngineError> {
         let SignalRequest { tenant, signal_type, key, payload, source_id, broadcast, run } = request;
         check(&signal_type, &key, &payload, source_id.as_deref())?;

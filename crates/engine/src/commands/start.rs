@@ -17,6 +17,7 @@ use interlock_core::time::Timestamp;
 use interlock_core::trace::TraceContext;
 use interlock_store::{Refusal, StartAnswer, SubmitError};
 
+use crate::boxed;
 use crate::dispatch::workflow_limits::LimitedWorkflow;
 use crate::encoded_plan::EncodedPlan;
 use crate::error::EngineError;
@@ -159,6 +160,7 @@ impl Continued<'_> {
 }
 
 impl Runs {
+    #[boxed]
     pub async fn start(&self, request: StartRun) -> Result<Started, EngineError> {
         let id = RunId(self.0.0.options.ids.fresh());
         self.start_from(id, request, Earlier::default()).await
@@ -166,6 +168,7 @@ impl Runs {
 
     /// Starts a run of a plan that came with the request. It may not pass for a run of a workflow that is defined here:
     /// that has rules of its own, and may be disabled.
+    #[boxed]
     pub async fn start_given(&self, request: StartRun) -> Result<Started, EngineError> {
         let workflow = &request.plan.plan.workflow;
         if self.0.workflows().head(request.tenant, workflow).await?.is_some() {
@@ -176,6 +179,7 @@ impl Runs {
     }
 
     /// Starts a run and waits until it has ended.
+    #[boxed]
     pub async fn start_and_wait(&self, request: StartRun) -> Result<(Started, RunState), EngineError> {
         let id = RunId(self.0.0.options.ids.fresh());
         let tenant = request.tenant;

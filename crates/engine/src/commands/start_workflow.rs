@@ -18,6 +18,7 @@ use interlock_workflow::expression::{self, Scope};
 use interlock_workflow::shape::TextTemplate;
 use serde_json::{Map, Value};
 
+use crate::boxed;
 use crate::commands::start::{IdempotencyKey, StartRun, Started};
 use crate::encoded_plan::EncodedPlan;
 use crate::error::EngineError;
@@ -110,6 +111,7 @@ fn plan_under(plan: &Arc<EncodedPlan>, stricter: &Stricter) -> Result<Arc<Encode
 
 impl Runs {
     /// The version that a start takes.
+    #[boxed]
     pub async fn workflow_to_start(
         &self,
         tenant: TenantId,
@@ -127,12 +129,14 @@ impl Runs {
         }
     }
 
+    #[boxed]
     pub async fn start_workflow(&self, request: StartWorkflow) -> Result<Started, EngineError> {
         let workflow = self.workflow_to_start(request.tenant, &request.workflow, request.version).await?;
         self.start_version(&workflow, request).await
     }
 
     /// Starts a run of this version.
+    #[boxed]
     pub async fn start_version(
         &self,
         workflow: &Arc<WorkflowVersion>,

@@ -4,12 +4,14 @@ use interlock_core::run::Run;
 use interlock_core::run::why::{LimitOf, Throttle};
 use interlock_core::tenant::caps::Caps;
 
+use crate::boxed;
 use crate::error::EngineError;
 use crate::parts::Runs;
 
 impl Runs {
     /// The limit that does not admit a claim of the run now, over all servers. It is worked out when a caller asks: no
     /// run is written to for being held back.
+    #[boxed]
     pub async fn throttle(&self, run: &Run) -> Result<Option<Throttle>, EngineError> {
         let now = self.0.now();
         if !run.is_claimable(now) {

@@ -13,6 +13,7 @@ use interlock_workflow::definition::Triggers;
 use serde_json::{Map, Value, json};
 
 use crate::StartWorkflow;
+use crate::boxed;
 use crate::commands::start::{IdempotencyKey, Started};
 use crate::error::EngineError;
 use crate::parts::Runs;
@@ -47,6 +48,7 @@ fn invalid(what: String) -> EngineError {
 }
 
 impl Runs {
+    #[boxed]
     pub async fn start_for_ticket(&self, request: StartForTicket) -> Result<Started, EngineError> {
         if request.ticket.is_empty() || request.ticket.len() > limits::SUBJECT_BYTES_MAX {
             return Err(invalid(format!("`ticket_id` has 1 to {} bytes", limits::SUBJECT_BYTES_MAX)));

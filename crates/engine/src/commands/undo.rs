@@ -9,6 +9,7 @@ use interlock_core::run::{Run, Trigger, UNDO_TRIGGER};
 use interlock_core::state::ReceiptState;
 
 use super::resume::{refuse_doubts, steps_of};
+use crate::boxed;
 use crate::commands::start::{Continued, Earlier, IdempotencyKey, Started};
 use crate::error::EngineError;
 use crate::parts::Runs;
@@ -26,6 +27,7 @@ pub struct UndoRequest {
 impl Runs {
     /// The run that a request to undo this one is about: the newest run that undoes it, where there is one, else the
     /// run itself. Where a retry or a restart has gone on from it, its effects are that run's.
+    #[boxed]
     pub async fn to_undo(&self, tenant: TenantId, run: RunId) -> Result<Run, EngineError> {
         let load = async |run| -> Result<Run, EngineError> {
             Ok(self.0.0.store.load_runs(&[(tenant, run)]).await?.pop().ok_or(Rejection::UnknownRun { run })?)
@@ -48,6 +50,7 @@ impl Runs {
     }
 
     /// Makes the run that undoes one which has succeeded. There is one at a time: the next goes on where it has ended.
+    #[boxed]
     pub async fn undo_as_new(
         &self,
         tenant: TenantId,

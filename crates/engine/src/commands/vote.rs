@@ -6,13 +6,14 @@ use interlock_core::decide::Command;
 use interlock_core::ids::{ApprovalId, RunId, TenantId};
 use interlock_core::json::Json;
 use interlock_core::rejection::Rejection;
-use interlock_core::run::approval::{Approval, FallenVote, Vote, Voter};
+use interlock_core::run::approval::{AccountRights, Approval, FallenVote, Vote, VoteToDrop, Voter};
 use interlock_core::run::change::Context;
 use interlock_core::run::{Phase, Run};
 use interlock_core::state::{ApprovalState, Initiator};
 use interlock_core::tenant::identity::Permission;
 use interlock_store::UserRow;
 
+use crate::boxed;
 use crate::commands::RunStatus;
 use crate::error::EngineError;
 use crate::parts::Runs;
@@ -38,65 +39,91 @@ pub struct ApprovalExclusions {
     pub fallen: Vec<FallenVote>,
 }
 
+/// The earlier votes on an open approval, by what the accounts of their people may do now.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct WeighedVotes {
+    /// Votes whose people could not cast them any more: [`Approval::vote`] does not count them.
+    pub fallen: Vec<VoteToDrop>,
+    /// The accounts that the other votes rest on.
+    pub accounts: Vec<AccountRights>,
+}
+
 impl Runs {
     /// What the tenant, the author of the workflow version and the accounts of its voters mean for an open approval of the run.
+    #[boxed]
     pub async fn approval_exclusions(&self, run: &Run, open: &Approval) -> Result<ApprovalExclusions, EngineError> {
         let author =
             if open.excludes_author || open.quorum > 1 { self.version_author(run.tenant, run).await? } else { None };
         let tenant = self.0.0.store.tenant(run.tenant).await?;
         let tenant_allows = tenant.is_some_and(|tenant| tenant.settings.self_approval);
-        let has_voted_anew = |fell: &&FallenVote| open.votes.iter().any(|vote| vote.person == fell.person);
-        let mut fallen: Vec<FallenVote> = open.fallen.iter().filter(|fell| !has_voted_anew(fell)).cloned().collect();
-        fallen.extend(self.fallen_votes(run.tenant, open).await?);
+        let mut fallen = open.missing_votes();
+        let now_fallen = self.weigh_votes(run.tenant, open).await?.fallen;
+        fallen.extend(now_fallen.into_iter().map(|fell| FallenVote { person: fell.vote.person, why: fell.why }));
         Ok(ApprovalExclusions { author, self_approval: open.allows_self(&run.plan, tenant_allows), fallen })
     }
 
-    /// The votes on an open approval whose people could not cast them any more: [`Approval::vote`] does not count them.
-    pub async fn fallen_votes(&self, tenant: TenantId, open: &Approval) -> Result<Vec<FallenVote>, EngineError> {
-        let mut fallen = Vec::new();
+    /// Looks at the accounts of those who have said yes to an open approval.
+    #[boxed]
+    pub async fn weigh_votes(&self, tenant: TenantId, open: &Approval) -> Result<WeighedVotes, EngineError> {
+        let mut weighed = WeighedVotes::default();
         if open.state != ApprovalState::Requested {
-            return Ok(fallen);
+            return Ok(weighed);
         }
         for vote in open.votes.iter().filter(|vote| vote.approve) {
-            if let Some(why) = Box::pin(self.lost_right(tenant, open, vote)).await? {
-                fallen.push(FallenVote { person: vote.person.clone(), why });
+            match Box::pin(self.accounts_behind(tenant, open, vote)).await? {
+                Ok(accounts) => weighed.accounts.extend(accounts),
+                Err(why) => weighed.fallen.push(VoteToDrop { vote: vote.clone(), why }),
             }
         }
-        Ok(fallen)
+        Ok(weighed)
     }
 
-    /// What has taken the right away in which a vote was cast; `None` where it still holds.
-    async fn lost_right(&self, tenant: TenantId, open: &Approval, vote: &Vote) -> Result<Option<String>, EngineError> {
+    /// The accounts that a vote rests on, or what has taken the right away in which it was cast.
+    async fn accounts_behind(
+        &self,
+        tenant: TenantId,
+        open: &Approval,
+        vote: &Vote,
+    ) -> Result<Result<Vec<AccountRights>, String>, EngineError> {
         let store = self.0.for_tenant(tenant);
         let person = vote.person.as_str();
         let holder = vote.on_behalf_of.as_deref().unwrap_or(person);
+        let mut accounts = Vec::new();
         // A delegation that is over since was used in its time: the vote stays that of the person who lent the right.
-        if holder != person
-            && let Err(why) = usable(person, store.user_named(person).await?)
-        {
-            return Ok(Some(why));
+        if holder != person {
+            match usable(person, store.user_named(person).await?) {
+                Ok(account) => accounts.push(account.rights()),
+                Err(why) => return Ok(Err(why)),
+            }
         }
         let account = match usable(holder, store.user_named(holder).await?) {
             Ok(account) => account,
-            Err(why) => return Ok(Some(why)),
+            Err(why) => return Ok(Err(why)),
         };
         if !account.roles.grant(Permission::Vote) {
-            return Ok(Some(format!("{holder} has no role any more that may approve")));
+            return Ok(Err(format!("{holder} has no role any more that may approve")));
         }
-        Ok(left_group(open, vote, &account))
+        if let Some(why) = left_group(open, vote, &account) {
+            return Ok(Err(why));
+        }
+        accounts.push(account.rights());
+        Ok(Ok(accounts))
     }
 
     /// Who wrote the version of the workflow that the run has pinned: two keys need others.
+    #[boxed]
     pub async fn version_author(&self, tenant: TenantId, run: &Run) -> Result<Option<String>, EngineError> {
         let version = self.0.0.store.workflow_version(tenant, &run.plan.workflow, run.plan.version).await?;
         Ok(version.and_then(|version| workflows::author(version.created_by)))
     }
 
+    #[boxed]
     pub async fn vote(&self, tenant: TenantId, run: RunId, request: VoteRequest) -> Result<RunStatus, EngineError> {
         self.vote_by(tenant, run, request, None).await
     }
 
     /// The same, with what the history tells of the way by which it came.
+    #[boxed]
     pub async fn vote_by(
         &self,
         tenant: TenantId,

@@ -52,7 +52,7 @@ pub(crate) mod ready;
 mod refusals;
 mod run_offers;
 pub mod session;
-mod shares;
+pub(crate) mod shares;
 pub(crate) mod workflow_limits;
 
 use std::collections::{HashMap, HashSet};
@@ -97,10 +97,11 @@ pub struct Dispatch {
 }
 
 impl Dispatch {
-    /// With so many ready runs of one group in memory.
-    pub(crate) fn new(ready_max: usize) -> Self {
+    /// With so many ready runs of one group in memory, and quiet tenants where so many places were taken lately.
+    pub(crate) fn new(ready_max: usize, busy_from_places: u64) -> Self {
+        let (ready, shares) = (ReadyRuns::new(ready_max), Shares::new(busy_from_places));
         Self {
-            state: Mutex::new(State { ready: ReadyRuns::new(ready_max), ..State::default() }),
+            state: Mutex::new(State { ready, shares, ..State::default() }),
             work: Notify::new(),
             rescan: Notify::new(),
             repace: Notify::new(),

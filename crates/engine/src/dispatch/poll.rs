@@ -36,6 +36,7 @@ use super::refusals::RefusedStep;
 use super::session::SessionInfo;
 use super::workflow_limits::{LimitedWorkflow, Pass};
 use super::{Dispatch, Reserved};
+use crate::boxed;
 use crate::cells::Streak;
 use crate::error::EngineError;
 use crate::parts::Workers;
@@ -95,6 +96,7 @@ impl Dispatch {
 impl Workers {
     /// Claims up to `max` steps for a session; waits up to `wait` for the first one. What is claimed beyond that, for
     /// places that became free meanwhile, waits for the session's next poll.
+    #[boxed]
     pub async fn poll(&self, session: SessionId, max: usize, wait: Duration) -> Result<Vec<Assignment>, EngineError> {
         self.poll_until(session, max, tokio::time::sleep(wait)).await
     }
@@ -428,7 +430,7 @@ impl Workers {
         Mismatch::denied(run, living.chain([session]).collect(), bundle)
     }
 
-    /// Whether a worker that was not offline a moment ago could take the run. Where the store does not say, the run waits.
+    /// Whether a worker that was not offline a moment ago has room and could take the run. Where the store does not say, the run waits.
     async fn others_are_first(&self, run: &Run) -> bool {
         let others = Box::pin(self.0.others_come_first(run)).await;
         others.unwrap_or_else(|error| {

@@ -14,8 +14,8 @@ const WINDOW: Millis = Millis(1_000);
 const KNOWN_FOR: Millis = Millis(20);
 /// Below this part of its share a tenant is quiet,
 const QUIET_ONE_IN: u64 = 4;
-/// where so many places were taken lately.
-const BUSY_FROM_PLACES: u64 = 200;
+/// where so many places were taken lately; an engine can be told another number.
+pub const BUSY_FROM_PLACES: u64 = 200;
 /// One place in so many is kept.
 const KEPT_ONE_IN: usize = 16;
 /// A smaller session keeps none: one of its places would be too much of it.
@@ -26,8 +26,9 @@ pub fn kept(slots: usize) -> usize {
     if slots < KEEPING_SLOTS_MIN { 0 } else { (slots / KEPT_ONE_IN).max(1) }
 }
 
-#[derive(Default)]
 pub struct Shares {
+    /// No tenant is quiet where fewer places were taken lately.
+    busy_from_places: u64,
     current: HashMap<TenantId, TakenPlaces>,
     before: HashMap<TenantId, TakenPlaces>,
     /// When the current window began.
@@ -44,7 +45,25 @@ struct TakenPlaces {
     weight: u64,
 }
 
+impl Default for Shares {
+    fn default() -> Self {
+        Self::new(BUSY_FROM_PLACES)
+    }
+}
+
 impl Shares {
+    pub fn new(busy_from_places: u64) -> Self {
+        Self {
+            busy_from_places,
+            current: HashMap::new(),
+            before: HashMap::new(),
+            since: Timestamp::default(),
+            over: HashSet::new(),
+            quiet: HashSet::new(),
+            known_at: Timestamp::default(),
+        }
+    }
+
     /// The tenant has taken a place.
     pub fn took(&mut self, tenant: TenantId, weight: u32, now: Timestamp) {
         self.turn(now);
@@ -96,7 +115,7 @@ impl Shares {
         };
         self.over = who(&|taken| taken.places * weights > places * taken.weight);
         let is_quiet = |taken: &TakenPlaces| taken.places * weights * QUIET_ONE_IN < places * taken.weight;
-        self.quiet = if places < BUSY_FROM_PLACES { HashSet::new() } else { who(&is_quiet) };
+        self.quiet = if places < self.busy_from_places { HashSet::new() } else { who(&is_quiet) };
     }
 }
 
@@ -156,6 +175,11 @@ mod tests {
         took(&mut little, 1, 1, 100, Timestamp(10_000));
         took(&mut little, 2, 1, 1, Timestamp(10_000));
         assert!(!quiet(&mut little, 2, 10_100));
+
+        let mut soon = Shares::new(100);
+        took(&mut soon, 1, 1, 100, Timestamp(10_000));
+        took(&mut soon, 2, 1, 1, Timestamp(10_000));
+        assert!(quiet(&mut soon, 2, 10_100), "as many as this engine was told are much");
     }
 
     #[test]

@@ -6,6 +6,7 @@ use std::time::Duration;
 use interlock_store::{Restored, SubmitError};
 
 use crate::Engine;
+use crate::boxed;
 
 const LOOK_EVERY: Duration = Duration::from_secs(5);
 
@@ -14,6 +15,7 @@ const TOLD_WITHIN: Duration = Duration::from_millis(500);
 
 impl Engine {
     /// Waits until the store was restored under this server, or has lost commits in a failover. It commits nothing more then.
+    #[boxed]
     pub async fn until_restored(&self) -> Restored {
         loop {
             if let Err(SubmitError::Restored(restored)) = self.0.store.takes_commits() {

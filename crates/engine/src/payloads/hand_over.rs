@@ -9,6 +9,7 @@ use serde_json::value::RawValue;
 
 use super::{PayloadError, Payloads};
 use crate::Engine;
+use crate::boxed;
 use crate::error::EngineError;
 
 /// What a rollback is given: texts of the step that it undoes stand inside its own.
@@ -93,6 +94,7 @@ impl Engine {
 
     /// A payload as it was sent. One that is lost stays a reference, so that a reader that needs it is told; the run
     /// goes on.
+    #[boxed]
     pub async fn at_hand(&self, tenant: TenantId, json: Json) -> Result<Json, EngineError> {
         let Some(payloads) = self.payloads() else { return Ok(json) };
         match payloads.fetch(tenant, &json).await {

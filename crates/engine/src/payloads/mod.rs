@@ -31,6 +31,7 @@ pub use objects::{Objects, PlaceError};
 pub use reference::Reference;
 
 use crate::Engine;
+use crate::boxed;
 use crate::error::EngineError;
 
 /// The longest payload that stands in its row, unless the operator sets another limit.
@@ -130,6 +131,7 @@ impl Payloads {
     }
 
     /// Puts aside what is too long for its row, and records that the owner refers to it.
+    #[boxed]
     pub async fn keep(
         &self,
         tenant: TenantId,
@@ -179,6 +181,7 @@ impl Payloads {
     }
 
     /// The payload itself, where the text is a reference; its bytes are checked against the hash.
+    #[boxed]
     pub async fn fetch(&self, tenant: TenantId, json: &Json) -> Result<Json, PayloadError> {
         match self.mark.read(json) {
             Some(reference) => self.objects.get(tenant, &reference).await,
@@ -187,6 +190,7 @@ impl Payloads {
     }
 
     /// A payload by its hash.
+    #[boxed]
     pub async fn get(&self, tenant: TenantId, reference: &Reference) -> Result<Json, PayloadError> {
         self.objects.get(tenant, reference).await
     }

@@ -21,6 +21,7 @@ use serde_json::json;
 use super::rules::shipped;
 use super::standing_replay::ReplayedStanding;
 use crate::audit::Actor;
+use crate::boxed;
 use crate::error::EngineError;
 use crate::parts::Policies;
 
@@ -109,6 +110,7 @@ pub struct ReplayedDifference {
 
 impl Policies {
     /// What the tenant's actions are held against.
+    #[boxed]
     pub async fn in_force(&self, tenant: TenantId) -> Result<PolicyInForce, EngineError> {
         let row = self.0.0.store.policy(tenant).await?;
         let rules = self.0.rules_of(tenant).await?;
@@ -148,6 +150,7 @@ impl Policies {
     }
 
     /// Puts versions in force, or beside the one in force.
+    #[boxed]
     pub async fn change(&self, tenant: TenantId, change: PolicyChange) -> Result<PolicyInForce, EngineError> {
         for version in [change.active.flatten(), change.shadow.flatten()].into_iter().flatten() {
             self.0.version_of_policy(tenant, version).await?;
@@ -182,6 +185,7 @@ impl Policies {
     }
 
     /// What a version, or the one in force, says about an input document.
+    #[boxed]
     pub async fn ask(&self, tenant: TenantId, version: Option<u32>, input: &Json) -> Result<PolicySays, EngineError> {
         let what = |error: serde_json::Error| format!("`input` is no input document: {error}");
         let input: PolicyInput = input.decode().map_err(|error| Rejection::InvalidInput { what: what(error) })?;
@@ -195,6 +199,7 @@ impl Policies {
     }
 
     /// The files of a version; of the shipped policy for none.
+    #[boxed]
     pub async fn files(&self, tenant: TenantId, version: Option<u32>) -> Result<BTreeMap<String, String>, EngineError> {
         let Some(version) = version else { return Ok(shipped().sources().files()) };
         let row = self.0.0.store.policy_bundle(tenant, version).await?;
@@ -206,6 +211,7 @@ impl Policies {
     }
 
     /// Runs the tests of files that are no version yet. Files that could not become a version are refused instead.
+    #[boxed]
     pub async fn test(&self, tenant: TenantId, files: BTreeMap<String, String>) -> Result<Vec<RuleTest>, EngineError> {
         let run = move |budget: &Budget| {
             let sources = BundleSources::of_files(files)?;
@@ -217,6 +223,7 @@ impl Policies {
     }
 
     /// Holds a version, or the one in force, against what has been decided since an instant.
+    #[boxed]
     pub async fn replay(
         &self,
         tenant: TenantId,

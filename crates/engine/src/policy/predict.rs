@@ -17,11 +17,13 @@ use interlock_workflow::walk::{Predicted, Walk, Would};
 use uuid::Uuid;
 
 use super::JudgedBy;
+use crate::boxed;
 use crate::error::EngineError;
 use crate::parts::Policies;
 
 impl Policies {
     /// Adds to a walk what the tenant's policy would decide on its steps.
+    #[boxed]
     pub async fn predict(
         &self,
         tenant: TenantId,

@@ -5,11 +5,13 @@ use interlock_core::governance::judge::Decision;
 use interlock_core::run::Run;
 use interlock_core::run::undoing::{RollbackPreview, UndoRuling};
 
+use crate::boxed;
 use crate::parts::Policies;
 
 impl Policies {
     /// What a rollback from a position on would come to, with what the policy says to the undoing of each step. The steps are
     /// judged as they would be if the rollback were ordered now.
+    #[boxed]
     pub async fn rollback_preview(&self, run: &Run, from: u32) -> RollbackPreview {
         let mut preview = run.rollback_preview(from);
         for (undone, position) in preview.undone.iter_mut().zip(run.steps.len() as u32..) {

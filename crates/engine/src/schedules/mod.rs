@@ -22,6 +22,7 @@ use interlock_store::{
 use serde_json::json;
 
 use crate::audit::Actor;
+use crate::boxed;
 use crate::error::EngineError;
 use crate::parts::Schedules;
 use crate::triggers::TriggeredRun;
@@ -37,6 +38,7 @@ pub const UPCOMING_MAX: usize = 100;
 
 impl Schedules {
     /// A schedule as it would be made now: checked, and not stored. Slots count from now on.
+    #[boxed]
     pub async fn draft(
         &self,
         tenant: TenantId,
@@ -85,6 +87,7 @@ impl Schedules {
     }
 
     /// Stores a schedule, with the answer to the request that asks for it.
+    #[boxed]
     pub async fn add(
         &self,
         row: ScheduleRow,
@@ -102,6 +105,7 @@ impl Schedules {
     }
 
     /// A schedule by its id or its name.
+    #[boxed]
     pub async fn get(&self, tenant: TenantId, named: &str) -> Result<ScheduleRow, EngineError> {
         let reads = self.0.0.store.on_behalf_of(tenant);
         let found = match named.parse::<ScheduleId>() {
@@ -112,6 +116,7 @@ impl Schedules {
     }
 
     /// No slot runs until it is resumed; those that pass meanwhile are left out.
+    #[boxed]
     pub async fn pause(
         &self,
         tenant: TenantId,
@@ -127,6 +132,7 @@ impl Schedules {
         .await
     }
 
+    #[boxed]
     pub async fn resume(&self, tenant: TenantId, named: &str, by: &Actor) -> Result<ScheduleRow, EngineError> {
         self.change_schedule(tenant, named, Some(by), |row, now| {
             if row.spec.paused {
@@ -137,6 +143,7 @@ impl Schedules {
         .await
     }
 
+    #[boxed]
     pub async fn remove(&self, tenant: TenantId, named: &str, by: &Actor) -> Result<(), EngineError> {
         let row = self.get(tenant, named).await?;
         if row.spec.origin == Origin::Workflow {
@@ -156,6 +163,7 @@ impl Schedules {
     }
 
     /// Starts a run now, whatever the clock and the overlap policy say. The request's own id makes repeats one run.
+    #[boxed]
     pub async fn trigger(
         &self,
         tenant: TenantId,
@@ -308,6 +316,7 @@ pub(crate) fn next_look(row: &ScheduleRow, now: Timestamp) -> Result<Option<Time
 
 impl Schedules {
     /// Refuses a schedule whose every slot would fail: its workflow is not there, or does not take such inputs.
+    #[boxed]
     pub async fn check_slot(
         &self,
         tenant: TenantId,

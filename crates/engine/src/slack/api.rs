@@ -16,6 +16,7 @@ use interlock_outbound::{Call, Outbound, StatusCode};
 use interlock_store::SlackRow;
 use serde_json::{Value, json};
 
+use crate::boxed;
 use crate::error::EngineError;
 use crate::parts::Slack;
 
@@ -150,11 +151,13 @@ impl SlackClient {
     }
 
     /// Opens a dialog for the user who has just pressed a button.
+    #[boxed]
     pub async fn open_view(&self, trigger_id: &str, view: Value) -> Result<(), SlackFailure> {
         self.call("views.open", json!({ "trigger_id": trigger_id, "view": view })).await.map(drop)
     }
 
     /// Tells one person something that no other person in the channel sees.
+    #[boxed]
     pub async fn whisper(&self, to: &Whisper, text: &str) -> Result<(), SlackFailure> {
         if let Some(url) = to.response_url.as_deref().filter(|url| self.is_hook(url)) {
             let body = json!({ "response_type": "ephemeral", "replace_original": false, "text": text });
@@ -171,6 +174,7 @@ impl SlackClient {
     }
 
     /// Whether a user is a member of the workspace, or a guest.
+    #[boxed]
     pub async fn profile(&self, user: &str) -> Result<SlackProfile, SlackFailure> {
         if user.is_empty() || !user.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
             return Err(SlackFailure::new("this is no id of a Slack user"));

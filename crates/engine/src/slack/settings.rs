@@ -9,6 +9,7 @@ use serde_json::json;
 use uuid::Uuid;
 
 use crate::audit::Actor;
+use crate::boxed;
 use crate::error::EngineError;
 use crate::parts::Slack;
 use crate::vault::SecretOf;
@@ -37,11 +38,13 @@ pub struct SlackSettings {
 }
 
 impl Slack {
+    #[boxed]
     pub async fn connection(&self, tenant: TenantId) -> Result<Option<SlackRow>, EngineError> {
         Ok(self.0.0.store.on_behalf_of(tenant).slack(tenant).await?)
     }
 
     /// Makes a tenant's connection, or changes it.
+    #[boxed]
     pub async fn connect(
         &self,
         tenant: TenantId,
@@ -64,6 +67,7 @@ impl Slack {
     }
 
     /// Links and messages that are still on their way end with it. Answers whether there was one.
+    #[boxed]
     pub async fn disconnect(&self, tenant: TenantId, by: &Actor) -> Result<bool, EngineError> {
         let Some(row) = self.connection(tenant).await? else { return Ok(false) };
         let what = by.did("slack.removed", row.id, &details(&row));

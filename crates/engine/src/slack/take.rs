@@ -9,6 +9,7 @@ use interlock_store::SlackRow;
 
 pub use interlock_core::trigger::webhook::slack_interaction::{Interaction, Press, Presser};
 
+use crate::boxed;
 use crate::error::EngineError;
 use crate::parts::Slack;
 use crate::webhooks::receive::ReceiveError;
@@ -23,6 +24,7 @@ pub struct SlackRequest {
 
 impl Slack {
     /// What a user has done in Slack, and whose connection it came by. A sender that cannot sign learns nothing.
+    #[boxed]
     pub async fn take(&self, request: &SlackRequest) -> Result<(SlackRow, Interaction), ReceiveError> {
         let row = self.0.0.store.slack_at(request.connection).await?.ok_or(ReceiveError::Unknown)?;
         let now = self.0.now();

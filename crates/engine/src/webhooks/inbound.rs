@@ -12,6 +12,7 @@ use serde_json::json;
 
 use super::{ENDPOINTS_MAX, SECRET_BYTES_MAX, SECRET_BYTES_MIN};
 use crate::audit::Actor;
+use crate::boxed;
 use crate::error::EngineError;
 use crate::parts::Webhooks;
 
@@ -42,6 +43,7 @@ pub struct InboundChange {
 impl Webhooks {
     /// An address as it would be made now: checked, and not stored. Its secret is told once, here, where the server has
     /// made it.
+    #[boxed]
     pub async fn draft_inbound(
         &self,
         tenant: TenantId,
@@ -76,6 +78,7 @@ impl Webhooks {
     }
 
     /// Stores an address, with the answer to the request that asks for it.
+    #[boxed]
     pub async fn add_inbound(
         &self,
         row: InboundRow,
@@ -90,6 +93,7 @@ impl Webhooks {
     }
 
     /// A tenant's address by its id or its name.
+    #[boxed]
     pub async fn inbound(&self, tenant: TenantId, named: &str) -> Result<InboundRow, EngineError> {
         let reads = self.0.0.store.on_behalf_of(tenant);
         let found = match named.parse::<InboundId>() {
@@ -99,6 +103,7 @@ impl Webhooks {
         found.ok_or_else(|| EngineError::UnknownEndpoint { name: named.chars().take(80).collect() })
     }
 
+    #[boxed]
     pub async fn change_inbound(
         &self,
         tenant: TenantId,
@@ -114,6 +119,7 @@ impl Webhooks {
     }
 
     /// Gives an address another secret. The one before counts for another day.
+    #[boxed]
     pub async fn rotate_inbound(
         &self,
         tenant: TenantId,
@@ -130,6 +136,7 @@ impl Webhooks {
         Ok((self.put_inbound(tenant, named, with_secret, "webhook.rotated", by).await?, told))
     }
 
+    #[boxed]
     pub async fn remove_inbound(&self, tenant: TenantId, named: &str, by: &Actor) -> Result<(), EngineError> {
         let row = self.inbound(tenant, named).await?;
         let what = by.did("webhook.removed", row.id, &details(&row));

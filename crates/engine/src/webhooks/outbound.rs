@@ -19,6 +19,7 @@ use serde_json::json;
 use super::inbound::check_name;
 use super::{ENDPOINTS_MAX, publish};
 use crate::audit::Actor;
+use crate::boxed;
 use crate::error::EngineError;
 use crate::parts::Webhooks;
 
@@ -54,6 +55,7 @@ pub enum Replay {
 impl Webhooks {
     /// An endpoint as it would be made now: checked, and not stored. Its secret is told here and never again. Events count
     /// from now on.
+    #[boxed]
     pub async fn draft_outbound(
         &self,
         tenant: TenantId,
@@ -94,6 +96,7 @@ impl Webhooks {
     }
 
     /// Stores an endpoint, with the answer to the request that asks for it.
+    #[boxed]
     pub async fn add_outbound(
         &self,
         row: OutboundRow,
@@ -110,6 +113,7 @@ impl Webhooks {
     }
 
     /// An endpoint by its id or its name.
+    #[boxed]
     pub async fn outbound_endpoint(&self, tenant: TenantId, named: &str) -> Result<OutboundRow, EngineError> {
         let store = self.0.0.store.on_behalf_of(tenant);
         let found = match named.parse::<OutboundId>() {
@@ -120,6 +124,7 @@ impl Webhooks {
     }
 
     /// Gives an endpoint another secret. For a day messages are signed with both.
+    #[boxed]
     pub async fn rotate_outbound(
         &self,
         tenant: TenantId,
@@ -134,6 +139,7 @@ impl Webhooks {
     }
 
     /// Messages wait until it is enabled again.
+    #[boxed]
     pub async fn disable_outbound(
         &self,
         tenant: TenantId,
@@ -147,6 +153,7 @@ impl Webhooks {
     }
 
     /// Goes on where it stopped, or with what is new only.
+    #[boxed]
     pub async fn enable_outbound(
         &self,
         tenant: TenantId,
@@ -164,6 +171,7 @@ impl Webhooks {
     }
 
     /// Its messages that are still on their way end with it.
+    #[boxed]
     pub async fn remove_outbound(&self, tenant: TenantId, named: &str, by: &Actor) -> Result<(), EngineError> {
         let row = self.outbound_endpoint(tenant, named).await?;
         let what = by.did("webhook_endpoint.removed", row.id, &details(&row));
@@ -173,6 +181,7 @@ impl Webhooks {
     }
 
     /// Queues messages again, with the ids that receivers know them by. Answers how many.
+    #[boxed]
     pub async fn replay_messages(
         &self,
         tenant: TenantId,
@@ -213,6 +222,7 @@ impl Webhooks {
     }
 
     /// Sends messages again that were given up, of every kind. Answers how many.
+    #[boxed]
     pub async fn replay_dead(&self, tenant: TenantId, mut ids: Vec<OutboxId>, by: &Actor) -> Result<u64, EngineError> {
         if is_planted(Bug::OneDeadLetterReplayed) {
             ids.truncate(1);

@@ -17,6 +17,7 @@ use interlock_core::trigger::webhook::{
 use interlock_store::{BeginDelivery, DeliveryBegun, DeliveryRef, DeliveryRow, InboundRow};
 
 use super::process::{self, Outcome};
+use crate::boxed;
 use crate::error::EngineError;
 use crate::parts::Webhooks;
 
@@ -84,6 +85,7 @@ impl From<interlock_store::ReadError> for ReceiveError {
 }
 
 impl Webhooks {
+    #[boxed]
     pub async fn receive(&self, request: InboundRequest) -> Result<Received, ReceiveError> {
         let endpoint = self.0.0.store.inbound_endpoint(request.endpoint).await?.ok_or(ReceiveError::Unknown)?;
         self.verify(&endpoint, &request)?;

@@ -24,9 +24,9 @@ use crate::harness::{
 };
 use crate::on_both;
 
-/// How long a worker may take to answer, and how long each attempt to find one may take.
+/// How long a worker may take to answer, and how long each of three attempts to find one may take.
 pub fn times(ack: Millis, attempt: Millis) -> EngineOptions {
-    let assignment = AssignmentTimes { ack, backoff: [attempt; 3], kept: Millis(200) };
+    let assignment = AssignmentTimes { ack, backoff: vec![attempt; 3], kept: Millis(200) };
     EngineOptions { assignment: Arc::new(assignment), judge: JudgedBy::Judge(Arc::new(AllowDeclared)), ..options() }
 }
 
@@ -66,8 +66,13 @@ async fn keeper(engine: &Engine, name: &str) -> SessionId {
 }
 
 pub async fn register(engine: &Engine, name: &str, tenant: Option<TenantId>) -> SessionId {
+    register_with(engine, name, tenant, 4).await
+}
+
+/// The same with so many slots.
+pub async fn register_with(engine: &Engine, name: &str, tenant: Option<TenantId>, slots: u32) -> SessionId {
     let capabilities = vec![EFFECTS.into(), WORKDIR.into(), command_capability("dev-flex")];
-    let hello = WorkerHello { worker: name.into(), tenant, capabilities: Some(capabilities), ..hello(4) };
+    let hello = WorkerHello { worker: name.into(), tenant, capabilities: Some(capabilities), ..hello(slots) };
     engine.workers().register(hello).await.unwrap().session
 }
 
@@ -231,6 +236,19 @@ on_both! {
         assert_eq!(ends(&engine, tenant, run).await, RunState::Failed);
         assert_eq!(loaded(&engine, tenant, run).await.reason, Some(Reason::FailedAssignment));
         stop(engine).await;
+    }
+
+    async fn a_run_fails_after_as_many_attempts_as_are_set(database: &Database) {
+        for attempts in [1, 4] {
+            let assignment = AssignmentTimes { backoff: vec![Millis(150); attempts], ..AssignmentTimes::default() };
+            let engine = engine_with(database, EngineOptions { assignment: Arc::new(assignment), ..quick() }).await;
+            let tenant = tenant(&engine, |_| {}).await;
+            let run = engine.runs().start(start(tenant, &commands(1), "null")).await.unwrap().run;
+            assert_eq!(ends(&engine, tenant, run).await, RunState::Failed);
+            let failures = loaded(&engine, tenant, run).await.notes.assignment.unwrap().failures;
+            assert_eq!(failures.len(), attempts, "{failures:?}");
+            stop(engine).await;
+        }
     }
 
     async fn busy_workers_do_not_fail_a_run(database: &Database) {

@@ -4,20 +4,22 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use interlock_core::cost::Cost;
 use interlock_core::governance::action::Action;
 use interlock_core::governance::judge::{Decision, Judge, Ruling};
 use interlock_core::ids::{RunId, TenantId};
 use interlock_core::json::{HashHex, Json};
-use interlock_core::plan::StepSpec;
 use interlock_core::plan::retry::{ErrorClass, StepError};
+use interlock_core::plan::{StepSpec, Work};
 use interlock_core::run::Run;
 use interlock_core::run::change::Context;
 use interlock_core::state::RunState;
 use interlock_core::time::{Millis, Timestamp};
 use interlock_core::work::credential::CredentialUsed;
-use interlock_core::work::{EffectOutcome, Report, ReportedOutcome};
+use interlock_core::work::{EFFECTS, EffectOutcome, Report, ReportedOutcome, WorkerHello};
 use interlock_engine::audit::erase::LogPlace;
 use interlock_engine::{Engine, EngineOptions, JudgedBy, StartRun};
+use interlock_evidence::model_attempts::ModelAttempts;
 use interlock_evidence::verify_bundle::verify_bundle;
 use interlock_store::{EraseAuditDetails, Sweep};
 
@@ -150,6 +152,35 @@ on_both! {
             logged.opened.as_ref().and_then(|opened| opened.details.as_deref()).is_some_and(|text| text.contains("req-1"))
         });
         assert_eq!(naming.count(), 2, "the tenant's log has them too");
+        stop(engine).await;
+    }
+
+    async fn evidence_says_how_many_model_attempts_have_no_known_price(database: &Database) {
+        let engine = engine_with(database, logging()).await;
+        let tenant = tenant(&engine, |tenant| tenant.settings.evidence_always = true).await;
+        let capabilities = Some(vec![EFFECTS.into(), "model".into()]);
+        let session = engine.workers().register(WorkerHello { capabilities, ..hello(1) }).await.unwrap().session;
+        let steps = plan(vec![StepSpec::new("ask", Work::Model { model: "m".into(), with: None })]);
+        let input = r#"{"connection":"openai","max_tokens":10,"model":"m","prompt":"hi","timeout_s":60}"#;
+        let run = engine.runs().start(start(tenant, &steps, input)).await.unwrap().run;
+        let known = Some(Box::new(Cost { micros: 7, ..Cost::default() }));
+        // Given back without a word on what it has cost, and with one; and a report that says nothing of it.
+        for (outcome, cost) in [(ReportedOutcome::Released, None), (ReportedOutcome::Released, known), (done("1"), None)] {
+            let assignment = engine.workers().poll(session, 1, PATIENCE).await.unwrap().remove(0);
+            let (at, epoch) = (assignment.at, assignment.epoch);
+            let report = Report { at, epoch, outcome, claim_next: false, cost, credentials: Vec::new() };
+            engine.workers().complete(session, report).await.unwrap();
+        }
+        assert_eq!(ends(&engine, tenant, run).await, RunState::Succeeded);
+        assert_eq!(bundled(&engine, tenant, run).await, 1);
+        let evidence = engine.audit().evidence(tenant, run, None).await.unwrap();
+        let report = verify_bundle(evidence.bundle.as_str(), key().public());
+        assert_eq!((report.integrity, report.completeness), (Vec::new(), Vec::new()));
+        let record = report.statement.unwrap().predicate.record;
+        assert_eq!(record.model_attempts, Some(ModelAttempts { begun: 3, unpriced: 2 }));
+        assert_eq!(record.costs.iter().map(|cost| cost.micros).sum::<u64>(), 7);
+        let page = evidence.page().unwrap();
+        assert!(page.contains("Attempts of model steps: 3. Without a known price: 2."), "{page}");
         stop(engine).await;
     }
 

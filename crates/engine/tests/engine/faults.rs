@@ -15,7 +15,8 @@ use interlock_engine::{Engine, EngineOptions};
 use interlock_store::{SessionRow, SetSessionMaintenance};
 
 use crate::assignments::{
-    claimed, command, commands, does_a_step, losing, offered, patient, register, shared, takes, taking, times,
+    claimed, command, commands, does_a_step, losing, offered, patient, register, register_with, shared, takes, taking,
+    times,
 };
 use crate::harness::{Database, PATIENCE, done, ends, engine_with, plan, report, start, stop, tenant};
 use crate::on_both;
@@ -194,6 +195,36 @@ on_both! {
         // Where there is no other, it is asked.
         workers.unregister(stays).await.unwrap();
         assert_eq!(takes(&engine, back).await.at.run, run);
+        stop(engine).await;
+    }
+
+    async fn a_worker_without_room_keeps_no_run_from_one_that_was_offline(database: &Database) {
+        // Much longer than the test waits.
+        let engine = engine_with(database, EngineOptions { fault_pause: Millis::from_mins(10), ..losing() }).await;
+        let tenant = tenant(&engine, |_| {}).await;
+        let lost = register(&engine, "box", Some(tenant)).await;
+        while !row(&engine, lost).await.is_over(engine.now()) {
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+        let stays = register_with(&engine, "stays", Some(tenant), 1).await;
+        engine.runs().start(start(tenant, &commands(1), "null")).await.unwrap();
+        takes(&engine, stays).await;
+        let held = claimed(&engine, stays).await;
+        let back = register(&engine, "box", Some(tenant)).await;
+        let run = engine.runs().start(start(tenant, &commands(1), "null")).await.unwrap().run;
+        let asked = async {
+            loop {
+                engine.workers().heartbeat(stays, &[held.at], false).await.unwrap();
+                engine.workers().heartbeat(back, &[], false).await.unwrap();
+                assert_eq!(engine.workers().poll(back, 1, Duration::from_millis(400)).await.unwrap(), []);
+                if let Some(offer) = engine.workers().take_run_offers(back).pop() {
+                    return offer;
+                }
+            }
+        };
+        let offer = tokio::time::timeout(PATIENCE, asked).await.expect("it is asked while the other one is busy");
+        assert_eq!(offer.at.run, run);
+        assert!(!row(&engine, stays).await.is_over(engine.now()), "the other one is still there");
         stop(engine).await;
     }
 

@@ -35,5 +35,6 @@ mod tenants;
 mod traces;
 mod undo;
 mod unreadable;
+mod vote_rights;
 mod votes;
 mod workflows;

@@ -1,12 +1,12 @@
-//! The groups of one command: made with its limits, joined between fork and exec, read and removed at its end.
+//! The groups of one command: made with its limits, read and removed at its end.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io;
-use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
 use rustix::process::{Pid, Signal, kill_process};
 
+use super::doors::{Doors, members_file};
 use super::{Controller, Parent, Version, limit_file, write_existing};
 use crate::control::Control;
 use crate::shim::JoinedCgroup;
@@ -44,13 +44,13 @@ impl Group {
         Ok(group)
     }
 
-    /// A process that writes `0` to these joins the group, with its one thread. On version 1 the file for threads is
-    /// taken: a move of a whole process waits for all processors, and brought the start from 13 to 22 ms at p95.
-    pub fn doors(&self) -> io::Result<Vec<OwnedFd>> {
-        let open = |(folder, _, version): &(PathBuf, Vec<Controller>, Version)| {
-            OpenOptions::new().write(true).open(folder.join(members_file(*version))).map(OwnedFd::from)
-        };
-        self.folders.iter().map(open).collect()
+    /// The ways in for the command's first process.
+    pub fn doors(&self) -> io::Result<Doors> {
+        let mut doors = Doors::default();
+        for (folder, _, version) in &self.folders {
+            doors.open(folder, *version)?;
+        }
+        Ok(doors)
     }
 
     /// What the shim must find of the group around itself.
@@ -100,14 +100,6 @@ impl Group {
             }
         }
         usage
-    }
-}
-
-/// Lists the members of a group, and takes new ones.
-pub(super) const fn members_file(version: Version) -> &'static str {
-    match version {
-        Version::V1 => "tasks",
-        Version::V2 => "cgroup.procs",
     }
 }
 
@@ -317,12 +309,7 @@ mod tests {
         let mut command = Command::new("/bin/sh");
         command.args(["-c", script]).stdin(Stdio::null()).stdout(Stdio::piped());
         let doors = group.doors().unwrap();
-        sys::before_exec(&mut command, move || {
-            for door in &doors {
-                rustix::io::write(door, b"0")?;
-            }
-            Ok(())
-        });
+        sys::before_exec(&mut command, move || doors.enter(false));
         let mut shell = command.spawn().unwrap();
         let mut output = BufReader::new(shell.stdout.take().unwrap());
         let mut line = String::new();

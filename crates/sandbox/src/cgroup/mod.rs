@@ -2,6 +2,7 @@
 //!
 //! [`Cgroups`] is what this host lets the worker do; a [`Group`] belongs to one command and goes with it.
 
+mod doors;
 mod find;
 mod group;
 #[cfg(test)]
@@ -14,6 +15,7 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
+pub(crate) use doors::Doors;
 pub(crate) use group::{Group, GroupUsage};
 
 use crate::control::Control;

@@ -8,7 +8,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use rustix::io::Errno;
 
-use super::group::{members_file, remove_soon};
+use super::doors::members_file;
+use super::group::remove_soon;
 use super::{Controller, Version, limit_file, unused_name};
 use crate::sys;
 

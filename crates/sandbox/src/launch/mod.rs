@@ -1,24 +1,28 @@
 //! Starts a sandbox: the view of files, the arguments of bubblewrap, the order to the shim, the descriptors between them.
 
 mod bwrap;
+mod command;
 mod pipes;
 mod spawner;
 pub(crate) mod view;
 
+use std::ffi::{CString, OsString};
+use std::fs::File;
 use std::io;
-use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsRawFd as _, OwnedFd, RawFd};
+use std::os::unix::ffi::OsStringExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use rustix::process::{Gid, Pid, Uid};
 
+use crate::cgroup::Doors;
 use crate::limits;
 use crate::seccomp;
 use crate::secret::{GivenSecret, SecretPlace};
 use crate::shim::{self, Action, JoinedCgroup, ResourceLimits, ShimConfig, SocketRule};
 use crate::spec::{EgressMode, Namespace, Spec, Syscalls};
-use crate::sys;
+use command::BwrapCommand;
 use view::View;
 
 /// Who a command is on the host.
@@ -49,7 +53,7 @@ pub(crate) struct Launch<'a> {
     pub watchdog: Duration,
     pub wall: Duration,
     /// Of the cgroups that the command joins.
-    pub doors: Vec<OwnedFd>,
+    pub doors: Doors,
     /// The same, as the shim must find them.
     pub cgroups: Vec<JoinedCgroup>,
 }
@@ -128,14 +132,23 @@ impl Launch<'_> {
         let options = passed.add(pipes::file_with(&options)?);
         let config = passed.add(pipes::file_with(&serde_json::to_vec(&config).map_err(io::Error::other)?)?);
 
-        let mut command = Command::new(&programs.bwrap);
-        command.arg("--args").arg(options.to_string());
-        command.args([shim::PATH_INSIDE, shim::MARK]).arg(config.to_string());
-        command.env_clear().current_dir("/");
-        command.stdin(Stdio::null()).stdout(stdout_inside).stderr(stderr_inside);
-        hook(&mut command, passed.numbers(), self.doors, programs.run_as);
-        let child = spawner::spawn(command).await.map_err(|error| explain(&programs.bwrap, &error))?;
-        Ok(LaunchedSandbox { bwrap: Pid::from_child(&child), stdout, stderr, status, json_status, renewals })
+        let words: [OsString; 6] = [
+            programs.bwrap.clone().into(),
+            "--args".into(),
+            options.to_string().into(),
+            shim::PATH_INSIDE.into(),
+            shim::MARK.into(),
+            config.to_string().into(),
+        ];
+        let command = BwrapCommand {
+            argv: words.into_iter().map(|word| CString::new(word.into_vec())).collect::<Result<_, _>>()?,
+            stdio: [File::open("/dev/null")?.into(), stdout_inside, stderr_inside],
+            passed: passed.0,
+            doors: self.doors,
+            run_as: programs.run_as,
+        };
+        let bwrap = spawner::spawn(command).await.map_err(|error| explain(&programs.bwrap, &error))?;
+        Ok(LaunchedSandbox { bwrap, stdout, stderr, status, json_status, renewals })
     }
 
     fn sockets(&self) -> SocketRule {
@@ -169,30 +182,6 @@ impl PassedDescriptors {
         self.0.push(descriptor);
         number
     }
-
-    fn numbers(&self) -> Vec<RawFd> {
-        self.0.iter().map(AsRawFd::as_raw_fd).collect()
-    }
-}
-
-/// Between fork and exec: into the cgroups, out of root's identity, and no descriptor but those that are passed.
-fn hook(command: &mut Command, passed: Vec<RawFd>, doors: Vec<OwnedFd>, run_as: Option<Identity>) {
-    sys::before_exec(command, move || {
-        for door in &doors {
-            rustix::io::write(door, b"0")?;
-        }
-        if let Some(Identity { uid, gid }) = run_as {
-            rustix::thread::set_thread_groups(&[])?;
-            let (uid, gid) = (Uid::from_raw(uid), Gid::from_raw(gid));
-            rustix::thread::set_thread_res_gid(gid, gid, gid)?;
-            rustix::thread::set_thread_res_uid(uid, uid, uid)?;
-        }
-        sys::close_on_exec_from(3)?;
-        for number in &passed {
-            sys::keep_on_exec(*number)?;
-        }
-        Ok(())
-    });
 }
 
 fn explain(bwrap: &Path, error: &io::Error) -> io::Error {

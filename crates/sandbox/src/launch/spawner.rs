@@ -4,19 +4,21 @@
 //! parent. A thread of a runtime may end while the worker lives on.
 
 use std::io;
-use std::process::{Child, Command};
 use std::sync::OnceLock;
 use std::sync::mpsc::{Sender, channel};
 
+use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
 use tokio::sync::oneshot;
 
+use super::command::BwrapCommand;
+
 struct Job {
-    command: Command,
-    reply: oneshot::Sender<io::Result<Child>>,
+    command: BwrapCommand,
+    reply: oneshot::Sender<io::Result<Pid>>,
 }
 
 /// Starts a process as a child of the spawner's thread.
-pub(super) async fn spawn(command: Command) -> io::Result<Child> {
+pub(super) async fn spawn(command: BwrapCommand) -> io::Result<Pid> {
     let (reply, answer) = oneshot::channel();
     let jobs = jobs().ok_or_else(|| io::Error::other("the thread that starts sandboxes cannot be started"))?;
     let gone = || io::Error::other("the thread that starts sandboxes is gone");
@@ -29,12 +31,11 @@ fn jobs() -> Option<&'static Sender<Job>> {
     let start = || {
         let (jobs, queue) = channel::<Job>();
         let work = move || {
-            for mut job in queue {
-                let started = job.command.spawn();
+            for Job { command, reply } in queue {
                 // The caller does not wait any more: the command must not go on unwatched.
-                if let Err(Ok(mut child)) = job.reply.send(started) {
-                    let _ = child.kill();
-                    let _ = child.wait();
+                if let Err(Ok(process)) = reply.send(command.start()) {
+                    let _ = kill_process(process, Signal::KILL);
+                    let _ = waitpid(Some(process), WaitOptions::empty());
                 }
             }
         };

@@ -6,10 +6,10 @@ use interlock_core::limits::{GROUPS_MAX, NAME_BYTES_MAX};
 use interlock_core::tenant::identity::Roles;
 use interlock_core::time::Timestamp;
 use interlock_engine::EngineError;
-use interlock_engine::audit::Actor;
+use interlock_engine::audit::{Actor, AuditEvent};
 use interlock_store::{
-    AddInvite, AddUser, ChangeUser, Changed, EndUserSessions, FinishIdempotency, InviteRow, Stored, TenantWrite,
-    UseInvite, UserRow,
+    AcceptInvite, AddInvite, AddUser, AttachedWrites, ChangeUser, EndUserSessions, FinishIdempotency, InviteOutcome,
+    InviteRow, InvitedAccount, Stored, TenantWrite, UseInvite, UserRow,
 };
 use serde_json::json;
 
@@ -89,41 +89,69 @@ impl Identity {
             (None, name) => person_name(name.unwrap_or_default())?,
         };
         let kept = self.passwords().hash(password).await?;
-        let now = self.engine().now();
-        let used = UseInvite { tenant: invite.tenant, token_hash: invite.token_hash, at: now };
-        // First the link, then the account: two who use it at the same moment do not both get in.
-        let subject = invite.user.map_or_else(|| invite.tenant.to_string(), |user| user.to_string());
-        let what = note::done("invite.used", Some(name.clone()), subject, &json!({ "name": name }));
-        if self.write_noted(invite.tenant, used, what).await? == Changed::Gone {
-            return Err(ApiError::invite_over());
-        }
-        // As the account is now: to hash a password takes a while.
         for _ in 0..CHANGE_TRIES {
-            let Some(read) = self.invited(&invite).await? else { break };
-            let mut user = UserRow { password: Some(kept.clone()), ..read.clone() };
-            access::record_entry(&mut user, now);
-            let what = note::done("user.password_set", Some(user.name.clone()), user.id, &json!({ "by": "invite" }));
-            if self.write_noted(user.tenant, ChangeUser { read, user: user.clone() }, what).await? == Changed::Done {
-                self.end_sessions(&user, &Actor::user(&user.name)).await?;
-                return Ok(user);
+            // As the account is now: to hash a password takes a while.
+            let (user, account) = match self.invited(&invite).await? {
+                Some(read) => self.with_password(read, kept.clone()),
+                None => self.first_admin(invite.tenant, name.clone(), kept.clone()),
+            };
+            match self.accept(&invite, &user, account).await? {
+                InviteOutcome::Accepted => return Ok(user),
+                InviteOutcome::Over => return Err(ApiError::invite_over()),
+                InviteOutcome::AccountChanged => {}
             }
         }
-        if invite.user.is_some() {
-            return Err(EngineError::Overloaded.into());
-        }
+        Err(EngineError::Overloaded.into())
+    }
+
+    fn with_password(&self, read: UserRow, password: String) -> (UserRow, InvitedAccount) {
+        let mut user = UserRow { password: Some(password), ..read.clone() };
+        access::record_entry(&mut user, self.engine().now());
+        let change = ChangeUser { read, user: user.clone() };
+        (user, InvitedAccount::Known(Box::new(change)))
+    }
+
+    fn first_admin(&self, tenant: TenantId, name: String, password: String) -> (UserRow, InvitedAccount) {
         let user = UserRow {
             roles: [interlock_core::tenant::identity::Role::Admin].into_iter().collect(),
             installation: true,
-            password: Some(kept),
-            ..self.new_user(invite.tenant, name)
+            password: Some(password),
+            ..self.new_user(tenant, name)
         };
-        self.add_user(user).await
+        (user.clone(), InvitedAccount::New(Box::new(AddUser(user))))
+    }
+
+    /// The link and the account in one commit: where it does not come about, the link can be used again.
+    async fn accept(
+        &self,
+        invite: &InviteRow,
+        user: &UserRow,
+        account: InvitedAccount,
+    ) -> Result<InviteOutcome, ApiError> {
+        let (tenant, name) = (invite.tenant, &user.name);
+        let subject = invite.user.map_or_else(|| tenant.to_string(), |user| user.to_string());
+        let used = note::done("invite.used", Some(name.clone()), subject, &json!({ "name": name }));
+        let made = match &account {
+            InvitedAccount::New(_) => user_created(user, &Actor::unnamed()),
+            InvitedAccount::Known(_) => {
+                note::done("user.password_set", Some(name.clone()), user.id, &json!({ "by": "invite" }))
+            }
+        };
+        let noted = |what: AuditEvent| self.engine().note_of(tenant, what);
+        let notes = [used, made].into_iter().filter_map(noted).collect();
+        let ended = noted(sessions_ended(user, &Actor::user(name)));
+        let used = UseInvite { tenant, token_hash: invite.token_hash, at: self.engine().now() };
+        let write = AcceptInvite { used, account, ended };
+        let along = AttachedWrites { answer: None, notes };
+        let outcome = self.engine().for_tenant(tenant).write_with(write, along).await.map_err(EngineError::from)?;
+        self.forget();
+        Ok(outcome)
     }
 
     /// Ends all visits of a person, on behalf of `by`.
     pub async fn end_sessions(&self, user: &UserRow, by: &Actor) -> Result<(), ApiError> {
-        let what = by.did("login.ended", user.id, &json!({ "name": user.name, "all": true }));
-        self.write_noted(user.tenant, EndUserSessions { tenant: user.tenant, user: user.id }, what).await?;
+        let ended = EndUserSessions { tenant: user.tenant, user: user.id };
+        self.write_noted(user.tenant, ended, sessions_ended(user, by)).await?;
         Ok(())
     }
 
@@ -169,9 +197,7 @@ impl Identity {
                 format!("there is a person called `{}`, and `{}` could be taken for them", other.name, user.name);
             return Err(ApiError::new(StatusCode::CONFLICT, "USER_EXISTS", detail));
         }
-        let details = json!({ "name": user.name, "roles": user.roles, "groups": user.groups });
-        let what = by.did("user.created", user.id, &details);
-        match self.write_answering(user.tenant, AddUser(user.clone()), what, kept).await? {
+        match self.write_answering(user.tenant, AddUser(user.clone()), user_created(user, by), kept).await? {
             Stored::Stored => Ok(()),
             Stored::Duplicate => {
                 let detail = format!("there is already a person called `{}`", user.name);
@@ -186,6 +212,14 @@ impl Identity {
         self.forget();
         Ok(answer)
     }
+}
+
+fn user_created(user: &UserRow, by: &Actor) -> AuditEvent {
+    by.did("user.created", user.id, &json!({ "name": user.name, "roles": user.roles, "groups": user.groups }))
+}
+
+fn sessions_ended(user: &UserRow, by: &Actor) -> AuditEvent {
+    by.did("login.ended", user.id, &json!({ "name": user.name, "all": true }))
 }
 
 /// Notes who changed what an account may do, or how its person gets in. What people change of their own does not count.

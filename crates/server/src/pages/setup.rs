@@ -45,11 +45,10 @@ pub async fn submit(State(state): State<AppState>, headers: HeaderMap, Fields(se
         Ok(person) => person,
         Err(error) => return over(&error),
     };
-    let again = |message: &str| {
-        form(StatusCode::UNPROCESSABLE_ENTITY, &setup.token, person.as_deref(), &setup.name, Some(message))
-    };
+    let again =
+        |status: StatusCode, message: &str| form(status, &setup.token, person.as_deref(), &setup.name, Some(message));
     if setup.password != setup.again {
-        return again("The two passwords are not the same.");
+        return again(StatusCode::UNPROCESSABLE_ENTITY, "The two passwords are not the same.");
     }
     let identity = state.identity();
     match identity.accept_invite(&setup.token, Some(setup.name.clone()), setup.password).await {
@@ -60,7 +59,7 @@ pub async fn submit(State(state): State<AppState>, headers: HeaderMap, Fields(se
             Err(_) => (StatusCode::SEE_OTHER, [(LOCATION, path::LOGIN)]).into_response(),
         },
         Err(error) if error.code() == "INVITE_OVER" => over(&error),
-        Err(error) => again(error.detail()),
+        Err(error) => again(error.status(), error.detail()),
     }
 }
 
@@ -73,7 +72,9 @@ async fn person(state: &AppState, headers: &HeaderMap, token: &str) -> Result<Op
 
 fn over(error: &ApiError) -> Response {
     let away = format!("<a class=\"button second\" href=\"{}\">Sign in</a>", path::LOGIN);
-    refusal("This link cannot be used", error, &away)
+    // Without its database the server does not know whether the link counts.
+    let title = if error.status().is_server_error() { "Try again in a moment" } else { "This link cannot be used" };
+    refusal(title, error, &away)
 }
 
 fn form(status: StatusCode, token: &str, person: Option<&str>, name: &str, message: Option<&str>) -> Response {

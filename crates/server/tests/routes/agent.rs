@@ -54,6 +54,8 @@ async fn a_call_that_comes_again_under_its_name_is_discarded() {
     assert_ne!(first, register("r-2", &hello).await, "another call");
     let other = json!({ "worker": "host:2", "queues": ["default"], "slots": 4 });
     assert_ne!(first, register("r-1", &other).await, "another worker's call");
+    let spelled_otherwise = json!({ "slots": 4, "worker": "host:1", "queues": ["default"], "labels": {} });
+    assert_eq!(first, register("r-1", &spelled_otherwise).await);
 
     let poll = async |key: &str| {
         let body = json!({ "session": first, "max": 1, "wait_ms": 5000 });
@@ -61,6 +63,34 @@ async fn a_call_that_comes_again_under_its_name_is_discarded() {
         polled["assignments"].as_array().unwrap().len()
     };
     assert_eq!((poll("p-1").await, poll("p-1").await, poll("p-2").await), (1, 0, 1));
+    api.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn another_registration_under_the_key_of_an_earlier_one_is_refused() {
+    let api = Api::new().await;
+    let register = async |hello: Value| api.post_with("/agent/register", hello, &[("idempotency-key", "r-1")]).await;
+    let hello = json!({ "worker": "host:1", "queues": ["default"], "slots": 4 });
+    let first = register(hello.clone()).await.text("session");
+    for (field, value) in [
+        ("queues", json!(["default", "slow"])),
+        ("slots", json!(5)),
+        ("tasks", json!(["a"])),
+        ("capabilities", json!(["effects"])),
+        ("build_id", json!("2")),
+        ("environments", json!(["prod"])),
+        ("labels", json!({ "rack": "a" })),
+    ] {
+        let mut other = hello.clone();
+        other[field] = value;
+        assert_eq!(register(other).await.problem(), (422, "IDEMPOTENCY_MISMATCH"), "{field}");
+    }
+    assert_eq!(register(hello.clone()).await.text("session"), first, "the first one still counts");
+    // The key is free again once the first one is forgotten.
+    tokio::time::sleep(Duration::from_secs(121)).await;
+    let mut other = hello;
+    other["slots"] = json!(5);
+    assert_ne!(register(other).await.text("session"), first);
     api.end().await;
 }
 

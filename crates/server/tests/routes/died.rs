@@ -10,7 +10,7 @@ use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use interlock_engine::clock::Clock;
 use interlock_engine::ids::IdSource;
-use interlock_store::{CommitFault, Faults};
+use interlock_store::{AddInvite, CommitFault, Faults};
 use serde_json::Value;
 
 use crate::harness::{Api, engine_of};
@@ -59,8 +59,8 @@ async fn count(api: &Api, route: &str) -> Option<usize> {
     Some(list[field].as_array().unwrap_or_else(|| panic!("{path} has no `{field}`: {list}")).len())
 }
 
-/// The request on a server that dies after so many commits. Answers whether it came to an end before.
-async fn cut_short(home: &Api, case: &Case, key: &str, commits: i64) -> bool {
+/// A server beside `home` that dies after so many commits.
+async fn dying(home: &Api, commits: i64) -> Api {
     let faults = Arc::new(Dying(AtomicI64::new(-1)));
     let now = home.engine.now();
     let engine = engine_of(&home.database, Arc::<Dying>::clone(&faults), |options| {
@@ -70,8 +70,13 @@ async fn cut_short(home: &Api, case: &Case, key: &str, commits: i64) -> bool {
         options.loops = false;
     })
     .await;
-    let dying = home.on(engine);
     faults.0.store(commits, Ordering::SeqCst);
+    home.on(engine)
+}
+
+/// The request on a server that dies after so many commits. Answers whether it came to an end before.
+async fn cut_short(home: &Api, case: &Case, key: &str, commits: i64) -> bool {
+    let dying = dying(home, commits).await;
     let (path, body) = case.first.clone();
     let headers = [("idempotency-key", key)];
     tokio::time::timeout(Duration::from_secs(1), dying.post_with(&path, body, &headers)).await.is_ok()
@@ -106,6 +111,31 @@ async fn a_request_whose_server_dies_is_done_once_by_whoever_repeats_it() {
         assert!(STARTS.contains(&route) || replayed.contains(route), "{route} does not keep its answer with its work");
     }
     home.end().await;
+}
+
+/// Where the server dies that a person chooses a password on, either it is set, or the link works again.
+#[tokio::test(start_paused = true)]
+async fn a_link_is_used_up_only_with_its_password() {
+    for (commits, is_first_admin) in (0..=COMMITS_MAX).flat_map(|commits| [(commits, true), (commits, false)]) {
+        let home = Api::new().await;
+        let identity = home.identity();
+        let mut user = None;
+        if !is_first_admin {
+            user = Some(identity.add_user(identity.new_user(home.tenant, "ada".into())).await.unwrap().id);
+        }
+        let (link, row) = identity.draft_invite(home.tenant, user);
+        home.engine.store().write(AddInvite(row)).await.unwrap();
+        let accept = async |api: &Api| {
+            api.identity().accept_invite(&link.token, Some("ada".into()), "correct horse battery".into()).await
+        };
+        let server = dying(&home, commits).await;
+        let _ = tokio::time::timeout(Duration::from_secs(1), accept(&server)).await;
+        let ada = home.engine.store().user_named(home.tenant, "ada").await.unwrap();
+        let has_password = ada.is_some_and(|ada| ada.password.is_some());
+        let again = accept(&home).await.map(|user| user.name);
+        assert_eq!(again.is_err(), has_password, "dead after {commits} commits: {again:?}");
+        home.end().await;
+    }
 }
 
 /// A start is one commit, with its key in it.

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::approvals::{Person, gate};
-use crate::harness::Api;
+use crate::approvals::{Person, card, gate, yes};
+use crate::harness::{Api, failed, task};
 
 fn subjects(list: &Value) -> Vec<&str> {
     list["approvals"].as_array().unwrap().iter().map(|each| each["subject"].as_str().unwrap()).collect()
@@ -89,4 +89,70 @@ async fn what_makes_no_sense_together_is_refused() {
         assert_eq!(api.get(&format!("/approvals?{odd}")).await.problem(), (400, "REQUEST_INVALID"), "{odd}");
     }
     api.end().await;
+}
+
+/// Has a person of `dba` asked for one task.
+const ASKS_DBA: &str = r#"package interlock
+
+default decision := {"verdict": "allow", "tier": "low", "reasons": [{"rule": "fine", "text": "fine"}], "obligations": null}
+
+decision := {"verdict": "needs_approval", "tier": "low", "reasons": [{"rule": "dba", "text": "ask the dba"}], "obligations": {
+	"quorum": 1,
+	"approvers": ["dba"],
+	"exclude": ["starter"],
+	"self_approval": false,
+	"escalate_after_s": 600,
+	"expires_after_s": 86400,
+	"scope": "step",
+}} if {
+	input.action.operation == "ask-first"
+}
+"#;
+
+async fn a_decided_approval_is_found_by_each_of_its_lists(api: Api) {
+    let version = api.post("/policy/versions", json!({ "files": { "own.rego": ASKS_DBA } })).await.ok();
+    api.send("PATCH", "/api/v1/policy", json!({ "active": version["version"] })).await.ok();
+    let ada = Person::new(&api, "ada", json!(["approver"]), json!(["sre"])).await;
+    let dan = Person::new(&api, "dan", json!(["approver"]), json!(["dba"])).await;
+    let mut act = task("act");
+    act["handler"] = json!("ask-first");
+    act["on_failure"] = json!("pause");
+    let gate = json!({ "key": "gate", "kind": "approval", "quorum": 1, "approvers": ["sre"] });
+    let run = api.start(json!([gate, act])).await;
+    let path = format!("/runs/{run}/approve");
+    for person in [&ada, &dan] {
+        person.post(&path, yes(&api, &run).await).await.ok();
+    }
+    let session = api.register().await;
+    let assignment = api.poll(&session).await;
+    api.report(&session, &assignment, failed("BROKEN")).await.ok();
+
+    // The gate and the policy both ask before it is tried again.
+    api.post(&format!("/runs/{run}/retry"), json!({})).await.ok();
+    let open = card(&api, &run).await;
+    let others = json!([{ "quorum": 1, "approvers": ["sre"] }]);
+    assert_eq!((&open["approvers"], &open["and_from"]), (&json!(["dba"]), &others), "{open}");
+    for person in [&ada, &dan] {
+        person.post(&path, yes(&api, &run).await).await.ok();
+    }
+    let decided = api.get(&format!("/approvals/{}", open["approval"].as_str().unwrap())).await.ok();
+    assert_eq!((&decided["state"], &decided["and_from"]), (&json!("approved"), &others), "{decided}");
+    for (group, is_asked) in [("sre", true), ("dba", true), ("sales", false)] {
+        for of in ["state=approved".to_owned(), format!("run={run}")] {
+            let found = api.get(&format!("/approvals?{of}&approvers={group}")).await.ok();
+            let is_it = |each: &Value| each["approval"] == open["approval"];
+            assert_eq!(found["approvals"].as_array().unwrap().iter().any(is_it), is_asked, "{of} {group}: {found}");
+        }
+    }
+    api.end().await;
+}
+
+#[tokio::test]
+async fn the_second_list_of_a_decided_approval_is_searched() {
+    a_decided_approval_is_found_by_each_of_its_lists(Api::new().await).await;
+}
+
+#[tokio::test]
+async fn the_second_list_of_a_decided_approval_is_searched_on_postgresql() {
+    a_decided_approval_is_found_by_each_of_its_lists(Api::on_postgres("inbox_lists").await).await;
 }

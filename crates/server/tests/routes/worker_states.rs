@@ -1,11 +1,14 @@
 //! Workers that are connected and are given less, over HTTP: errored, and in maintenance.
 
+use std::sync::Arc;
 use std::time::Duration;
 
+use interlock_core::time::Millis;
+use interlock_store::NoFaults;
 use serde_json::json;
 
 use crate::assignments::{answer, keeper, poll, start};
-use crate::harness::{Api, completed};
+use crate::harness::{Api, completed, engine_of, two_tenants};
 
 #[tokio::test(start_paused = true)]
 async fn a_worker_at_fault_is_shown_with_its_reason_and_leaves_the_state_by_its_canaries() {
@@ -92,6 +95,56 @@ async fn a_worker_that_was_offline_a_moment_ago_is_named_while_others_are_asked_
     api.engine.workers().unregister(stays.parse().unwrap()).await.unwrap();
     assert_eq!(passed_over().await, None);
     assert_eq!(poll(&api, &back).await["offers"][0]["run"], json!(run));
+    api.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_worker_that_was_offline_is_not_passed_over_for_one_without_room() {
+    let api = Api::new().await;
+    keeper(&api, "box").await;
+    // Its lease runs out.
+    tokio::time::sleep(Duration::from_secs(25)).await;
+    let stays = keeper(&api, "stays").await;
+    for _ in 0..2 {
+        start(&api).await;
+        let offer = poll(&api, &stays).await["offers"][0].clone();
+        let path = format!("/agent/{stays}/assignments");
+        assert_eq!(api.post(&path, answer(&offer, json!({ "status": "acked" }))).await.status, 204);
+        let polled = poll(&api, &stays).await;
+        assert_eq!(polled["assignments"][0]["run"], offer["run"], "{polled}");
+    }
+    let back = keeper(&api, "box").await;
+    let run = start(&api).await;
+    let why = api.get(&format!("/runs/{run}/why")).await.ok();
+    assert_eq!((&why["because"][0]["cause"], &why["because"][0]["workers"]), (&json!("assigning"), &json!(2)), "{why}");
+    assert_eq!(why["because"].as_array().unwrap().len(), 1, "nobody is passed over: {why}");
+    assert_eq!(poll(&api, &back).await["offers"][0]["run"], json!(run));
+    api.end().await;
+}
+
+/// With a lease of two minutes a worker says every half minute that it lives.
+#[tokio::test(start_paused = true)]
+async fn a_worker_is_silent_by_the_lease_that_is_set() {
+    let database = "worker-states-lease";
+    let engine = engine_of(database, Arc::new(NoFaults), |options| {
+        (options.session_lease, options.session_renewal) = (Millis::from_mins(2), Millis::from_secs(30));
+    })
+    .await;
+    let tenants = two_tenants(&engine).await;
+    let api = Api::of(engine, tenants, database.to_owned()).await;
+    keeper(&api, "box").await;
+    tokio::time::sleep(Duration::from_secs(125)).await;
+    let (stays, back) = (keeper(&api, "stays").await, keeper(&api, "box").await);
+    tokio::time::sleep(Duration::from_secs(40)).await;
+    let run = start(&api).await;
+    let silent = async || api.get(&format!("/workers/{stays}")).await.ok()["silent"].clone();
+    assert_eq!(silent().await, json!(false));
+    let why = api.get(&format!("/runs/{run}/why")).await.ok();
+    let (takers, passed_over) = (&why["because"][0]["workers"], &why["because"][1]["workers"][0]);
+    assert_eq!((takers, &passed_over["reason"]), (&json!(2), &json!("recently_offline")), "{why}");
+    assert_eq!(poll(&api, &back).await.get("offers"), None, "the other one comes first");
+    tokio::time::sleep(Duration::from_secs(25)).await;
+    assert_eq!(silent().await, json!(true));
     api.end().await;
 }
 

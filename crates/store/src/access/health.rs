@@ -2,6 +2,7 @@ use interlock_core::ids::TenantId;
 use interlock_core::state::RunState;
 use interlock_core::time::Timestamp;
 
+use crate::boxed;
 use crate::error::{ReadError, SubmitError};
 use crate::store::Store;
 
@@ -22,6 +23,7 @@ impl StoreHealth {
     }
 
     /// The epoch of a restore that is not finished.
+    #[boxed]
     pub async fn restoring(&self) -> Result<Option<u64>, ReadError> {
         self.0.restoring().await
     }
@@ -32,21 +34,25 @@ impl StoreHealth {
     }
 
     /// How many runs live in each state, over all tenants.
+    #[boxed]
     pub async fn live_by_state(&self) -> Result<Vec<(RunState, u64)>, ReadError> {
         self.0.live_by_state().await
     }
 
     /// How many runs of each tenant live in each state: so many of these numbers.
+    #[boxed]
     pub async fn live_by_tenant(&self, limit: usize) -> Result<Vec<(TenantId, RunState, u64)>, ReadError> {
         self.0.live_by_tenant(limit).await
     }
 
     /// Since when committed events wait to be told to those who listen; nothing where none does.
+    #[boxed]
     pub async fn unsealed_since(&self) -> Result<Option<Timestamp>, ReadError> {
         self.0.unsealed_since().await
     }
 
     /// How many steps are in the hands of workers that have not been heard of since, over all tenants.
+    #[boxed]
     pub async fn orphans(&self, heard_before: Timestamp) -> Result<u64, ReadError> {
         self.0.orphans(heard_before).await
     }

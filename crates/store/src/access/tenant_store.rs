@@ -15,6 +15,7 @@ use interlock_core::time::Timestamp;
 use crate::approvals::{ApprovalFilter, ApprovalRow, DuePlace};
 use crate::assignments::LiveAssignment;
 use crate::audit::{AuditBlockRow, AuditDetailsRow, AuditLogRow, JournalRow};
+use crate::boxed;
 use crate::bulk_jobs::{BulkFailure, BulkJob};
 use crate::changes::{ChangePage, ChangeRow};
 use crate::claims::{HeldStep, QueueLoad};
@@ -167,22 +168,26 @@ tenant_reads! {
 
 impl TenantStore {
     /// The tenant's own row.
+    #[boxed]
     pub async fn tenant(&self) -> Result<Option<Tenant>, ReadError> {
         self.store.tenant(self.tenant).await
     }
 
     /// The run as it stands, live or ended.
+    #[boxed]
     pub async fn load_run(&self, run: RunId) -> Result<Option<Run>, ReadError> {
         Ok(self.store.load_runs(&[(self.tenant, run)]).await?.pop())
     }
 
     /// When the worker that has the run's step was last heard of; nothing where no worker has it. Not under row security,
     /// which hides the sessions of workers that serve all tenants.
+    #[boxed]
     pub async fn heartbeat(&self, run: RunId) -> Result<Option<Heartbeat>, ReadError> {
         self.store.across_tenants().heartbeat(self.tenant, run).await
     }
 
     /// The sessions of workers that serve the tenant. Not under row security, which hides those that serve all tenants.
+    #[boxed]
     pub async fn worker_sessions(&self) -> Result<Vec<SessionRow>, ReadError> {
         let mut sessions = self.store.across_tenants().sessions().await?;
         sessions.retain(|session| session.tenant.is_none_or(|tenant| tenant == self.tenant));

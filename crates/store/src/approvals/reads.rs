@@ -103,6 +103,7 @@ fn approval(mut row: Row) -> Result<ApprovalRow, CorruptRow> {
         purpose: row.name("purpose")?,
         action: row.opt_json("action")?,
         present_state: row.opt_json("present_state")?,
+        and_from: row.opt_decoded("and_from")?.unwrap_or_default(),
         votes: Vec::new(),
     })
 }

@@ -1,6 +1,6 @@
 use interlock_core::ids::{ApprovalId, RunId};
 use interlock_core::json::Json;
-use interlock_core::run::approval::{Purpose, Vote};
+use interlock_core::run::approval::{Others, Purpose, Vote};
 use interlock_core::state::ApprovalState;
 use interlock_core::time::Timestamp;
 
@@ -26,6 +26,8 @@ pub struct ApprovalRow {
     pub action: Option<Json>,
     /// What was there when people were asked: a list of `PresentState`.
     pub present_state: Option<Json>,
+    /// The lists of people who must agree as well as the first one.
+    pub and_from: Vec<Others>,
     pub votes: Vec<Vote>,
 }
 

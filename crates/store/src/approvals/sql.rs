@@ -5,8 +5,8 @@ macro_rules! approvals {
     ($rest:literal) => {
         concat!(
             "SELECT a.approval_id, a.run_id, r.workflow, r.subject, a.position, a.state, a.quorum, a.approvers, a.message,
-             a.requested_at, a.escalate_at, a.expires_at, a.resolved_at, a.excluded, a.purpose, a.action, a.present_state
-             FROM approvals a JOIN runs r ON r.tenant_id = a.tenant_id AND r.run_id = a.run_id WHERE a.tenant_id = $1 AND ",
+             a.requested_at, a.escalate_at, a.expires_at, a.resolved_at, a.excluded, a.purpose, a.action, a.present_state,
+             a.and_from FROM approvals a JOIN runs r ON r.tenant_id = a.tenant_id AND r.run_id = a.run_id WHERE a.tenant_id = $1 AND ",
             $rest
         )
     };

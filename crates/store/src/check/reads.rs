@@ -14,6 +14,7 @@ use interlock_core::time::{Millis, Timestamp};
 use uuid::Uuid;
 
 use super::{CheckProgress, Finding, sql};
+use crate::boxed;
 use crate::error::{CorruptRow, ReadError};
 use crate::feed::entries;
 use crate::sql::Stmt;
@@ -84,6 +85,7 @@ static CHECKS: &[(&Stmt, Names, &str)] = &[
 
 impl Store {
     /// Looks for rows that contradict each other. Reads everything: not for a busy hour.
+    #[boxed]
     pub async fn check(&self) -> Result<Vec<Finding>, ReadError> {
         self.check_telling(|_| ()).await
     }

@@ -1,5 +1,6 @@
 use interlock_core::ids::{TenantId, UserId};
 use interlock_core::json::Hash;
+use interlock_core::run::approval::AccountRights;
 use interlock_core::tenant::identity::Roles;
 use interlock_core::time::Timestamp;
 
@@ -26,6 +27,13 @@ pub struct UserRow {
     /// When another person last changed what the account may do or how its person gets in, and who that was.
     pub access_changed_at: Option<Timestamp>,
     pub access_changed_by: Option<String>,
+}
+
+impl UserRow {
+    /// What a vote rests on that the person casts.
+    pub fn rights(&self) -> AccountRights {
+        AccountRights { name: self.name.clone(), roles: self.roles, groups: self.groups.clone() }
+    }
 }
 
 /// A person's visit with a browser.

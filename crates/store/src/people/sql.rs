@@ -101,6 +101,11 @@ statements! {
                AND expires_at > $1"
     }
 
+    /// In the transaction that has used it, where that comes to nothing.
+    INVITE_PUT_BACK on invites {
+        both: "UPDATE invites SET used_at = NULL WHERE tenant_id = $1 AND token_hash = $2"
+    }
+
     /// By invites_token.
     INVITE_FIND on invites {
         both: "SELECT tenant_id, token_hash, user_id, created_at, expires_at, used_at FROM invites WHERE token_hash = $1"

@@ -54,6 +54,7 @@ fn question(write: &SideStmt) -> Option<(&'static Stmt, Vec<Value>)> {
         Guard::Signal => Some((&side::INSPECT_SIGNAL, pick(&[3, 4]))),
         Guard::Heard => Some((&side::INSPECT_HEARD, pick(&[0, 1, 2]))),
         Guard::Vote => Some((&side::INSPECT_VOTE, pick(&[0, 1, 2]))),
+        Guard::Account => Some((&side::INSPECT_ACCOUNT, pick(&[1, 2, 0, 3]))),
         Guard::Receipt => Some((&side::INSPECT_RECEIPT, pick(&[0, 6, 1, 8, 2]))),
         Guard::Hold => Some((&effect_holds::INSPECT_HOLD, pick(&[0, 1, 2]))),
         Guard::Successor => Some((&side::INSPECT_SUCCESSOR, pick(&[0, 1]))),
@@ -72,6 +73,7 @@ impl GuardQuestion<'_> {
             (Self::Side(write), row) => match (write.guard, row) {
                 (Guard::Idempotency, Some(_)) => Some(Refusal::IdempotencyExists),
                 (Guard::Vote, Some(_)) => Some(Refusal::VoteExists),
+                (Guard::Account, None) => Some(Refusal::AccountChanged),
                 (Guard::Signal, None) | (Guard::Heard, Some(_)) => Some(Refusal::SignalConsumed),
                 (Guard::Subject, Some(mut row)) => {
                     let holder = row.opt_id::<RunId>("run_id")?.filter(|run| Value::from(*run) != write.args[2]);

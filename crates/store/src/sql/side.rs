@@ -71,8 +71,8 @@ statements! {
 
     APPROVAL_PUT on approvals {
         both: "INSERT INTO approvals (tenant_id, approval_id, run_id, position, state, quorum, approvers, message,
-               on_reject, on_expiry, requested_at, escalate_at, expires_at, resolved_at, excluded, purpose, action)
-               VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)
+               on_reject, on_expiry, requested_at, escalate_at, expires_at, resolved_at, excluded, purpose, action, and_from)
+               VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)
                ON CONFLICT (tenant_id, approval_id) DO UPDATE SET state = excluded.state,
                escalate_at = excluded.escalate_at, expires_at = excluded.expires_at,
                resolved_at = coalesce(approvals.resolved_at, excluded.resolved_at)"
@@ -87,6 +87,13 @@ statements! {
 
     VOTE_DROP on votes {
         both: "DELETE FROM votes WHERE tenant_id = $1 AND approval_id = $2 AND person = $3"
+    }
+
+    /// Guard, by the unique (tenant_id, name): the account is as it was read. Written as it is, so that PostgreSQL keeps others
+    /// from changing it before the commit; a row that is only looked at might change in between.
+    ACCOUNT_CHECK on users {
+        both: "UPDATE users SET roles = $1 WHERE tenant_id = $2 AND name = $3 AND roles = $1 AND groups = $4
+               AND disabled_at IS NULL"
     }
 
     /// Guard: no other run continues this one.
@@ -151,6 +158,10 @@ statements! {
 
     INSPECT_VOTE on votes {
         both: "SELECT 1 FROM votes WHERE tenant_id = $1 AND approval_id = $2 AND person = $3"
+    }
+
+    INSPECT_ACCOUNT on users {
+        both: "SELECT 1 FROM users WHERE tenant_id = $1 AND name = $2 AND roles = $3 AND groups = $4 AND disabled_at IS NULL"
     }
 
     /// A row if RECEIPT_PUT would change none: its condition, the other way round.

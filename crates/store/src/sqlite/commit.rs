@@ -412,6 +412,7 @@ impl Transaction<'_> {
             Guard::Idempotency => Some(Refusal::IdempotencyExists),
             Guard::Signal | Guard::Heard => Some(Refusal::SignalConsumed),
             Guard::Vote => Some(Refusal::VoteExists),
+            Guard::Account => Some(Refusal::AccountChanged),
             Guard::Receipt | Guard::Hold => Some(Refusal::ReceiptExists),
             Guard::Subject => {
                 let mut rows = self.db.query_now(&side::INSPECT_SUBJECT, &write.args[..3])?;

@@ -1,13 +1,17 @@
 //! Open approvals are found by what their runs are, in the order in which they are due.
 
+use interlock_core::ids::ApprovalId;
 use interlock_core::plan::{Gate, StepSpec, Work};
+use interlock_core::run::approval::{Approval, Others};
+use interlock_core::run::change::SideWrite;
 use interlock_core::state::ApprovalState;
 use interlock_core::time::{Millis, Timestamp};
 use interlock_store::{ApprovalFilter, ApprovalRow, DuePlace};
 
-use crate::harness::{NOW, StartOptions, TestDatabase, plan_of};
+use crate::guards::with_side;
+use crate::harness::{NOW, StartOptions, TestDatabase, fresh, plan_of};
 
-crate::on_every_store!(approvals_are_filtered_and_come_as_they_are_due);
+crate::on_every_store!(approvals_are_filtered_and_come_as_they_are_due, every_list_of_an_approval_stays_with_it);
 
 fn subjects(rows: &[ApprovalRow]) -> Vec<&str> {
     rows.iter().map(|row| row.subject.as_deref().unwrap()).collect()
@@ -58,4 +62,21 @@ async fn approvals_are_filtered_and_come_as_they_are_due(database: &TestDatabase
     }
     let whole = ApprovalFilter { workflow: Some("demo".into()), workspace: Some("main".into()), ..open };
     assert_eq!(listed(whole).await.len(), 3);
+}
+
+async fn every_list_of_an_approval_stays_with_it(database: &TestDatabase) {
+    let world = database.world().await;
+    for and_from in [vec![Others { quorum: 1, approvers: vec!["dba".into()] }], Vec::new()] {
+        let asked: Approval = serde_json::from_value(serde_json::json!({
+            "id": ApprovalId(fresh()), "state": "requested", "quorum": 1, "approvers": ["sre"], "on_reject": "fail",
+            "on_expiry": "fail", "requested_at": NOW, "expires_at": NOW, "and_from": and_from,
+        }))
+        .unwrap();
+        for state in [ApprovalState::Requested, ApprovalState::Approved] {
+            let approval = Box::new(Approval { state, ..asked.clone() });
+            world.store.submit(with_side(&world, SideWrite::PutApproval { position: 0, approval })).await.unwrap();
+            let row = world.store.approval(world.tenant, asked.id).await.unwrap().unwrap();
+            assert_eq!((row.state, &row.and_from), (state, &and_from));
+        }
+    }
 }

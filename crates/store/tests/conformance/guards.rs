@@ -9,12 +9,15 @@ use interlock_core::run::approval::Vote;
 use interlock_core::run::change::{IdempotencyRow, SideWrite};
 use interlock_core::state::StepState;
 use interlock_core::tenant::caps::Caps;
+use interlock_core::tenant::identity::{Role, Roles};
 use interlock_core::time::{Millis, Timestamp};
 use interlock_store::{
-    PutTenant, Refusal, SignalRow, SignalStored, SignalSubject, StoreSignal, SubjectSignaled, SubmitError, Tenant,
+    AddUser, ChangeUser, Changed, NoteSignIn, PutTenant, Refusal, SignalRow, SignalStored, SignalSubject, StoreSignal,
+    Stored, SubjectSignaled, SubmitError, Tenant, UserRow,
 };
 
 use crate::harness::{NOW, StartOptions, TestDatabase, World, command, fresh, start_set, tasks, tenant_id};
+use crate::people::user;
 
 crate::on_every_store!(
     one_of_many_starts_with_the_same_key_wins,
@@ -26,6 +29,7 @@ crate::on_every_store!(
     what_a_step_answered_before_a_restart_is_kept,
     a_signal_is_consumed_once,
     a_person_votes_once,
+    a_vote_rests_on_accounts_as_they_were_read,
     a_refused_guard_writes_nothing,
     concurrency_is_capped,
     starts_are_rationed_by_the_minute,
@@ -259,9 +263,48 @@ async fn a_person_votes_once(database: &TestDatabase) {
     assert_eq!(refusal(world.store.submit(with_side(&world, vote("bob"))).await), None);
     // A vote that counts no more makes room for another of the same person.
     let dropped = SideWrite::DropVote { approval, person: "ada".into() };
-    assert_eq!(refusal(world.store.submit(with_side(&world, dropped)).await), None);
+    assert_eq!(refusal(world.store.submit(with_side(&world, dropped.clone())).await), None);
     assert_eq!(refusal(world.store.submit(with_side(&world, vote("ada"))).await), None);
     assert_eq!(refusal(world.store.submit(with_side(&world, vote("bob"))).await), Some(Refusal::VoteExists));
+    // Also in one commit: the new vote takes the place of the old one.
+    let mut anew = with_side(&world, dropped);
+    anew.side.push(vote("ada"));
+    assert_eq!(refusal(world.store.submit(anew).await), None);
+}
+
+async fn a_vote_rests_on_accounts_as_they_were_read(database: &TestDatabase) {
+    let world = database.world().await;
+    let roles: Roles = [Role::Approver].into_iter().collect();
+    let read = UserRow { roles, groups: vec!["sre".into()], ..user(world.tenant, "ada") };
+    assert_eq!(world.store.write(AddUser(read.clone())).await.unwrap(), Stored::Stored);
+    let approval = ApprovalId(fresh());
+    let vote = |person: &str| {
+        let (person, at) = (person.to_owned(), NOW);
+        let vote = Vote { person, on_behalf_of: None, approve: true, notes: None, at, groups: vec![] };
+        with_side(&world, SideWrite::Vote { approval, vote })
+    };
+    let resting_on = |account: &UserRow| {
+        let mut change = vote(&account.name);
+        change.side.insert(0, SideWrite::CheckAccount(Box::new(account.rights())));
+        change
+    };
+    for changed in [
+        UserRow { roles: Roles::NONE, ..read.clone() },
+        UserRow { groups: vec!["sales".into()], ..read.clone() },
+        UserRow { disabled_at: Some(NOW), ..read.clone() },
+    ] {
+        let change = ChangeUser { read: read.clone(), user: changed.clone() };
+        assert_eq!(world.store.write(change).await.unwrap(), Changed::Done);
+        assert_eq!(refusal(world.store.submit(resting_on(&read)).await), Some(Refusal::AccountChanged), "{changed:?}");
+        let back = ChangeUser { read: changed, user: read.clone() };
+        assert_eq!(world.store.write(back).await.unwrap(), Changed::Done);
+    }
+    let unknown = user(world.tenant, "eve");
+    assert_eq!(refusal(world.store.submit(resting_on(&unknown)).await), Some(Refusal::AccountChanged));
+    let signed_in = NoteSignIn { tenant: world.tenant, user: read.id, at: NOW };
+    assert_eq!(world.store.write(signed_in).await.unwrap(), Changed::Done);
+    assert_eq!(refusal(world.store.submit(resting_on(&read)).await), None, "nothing was written of the refused ones");
+    assert_eq!(refusal(world.store.submit(vote("ada")).await), Some(Refusal::VoteExists));
 }
 
 async fn a_refused_guard_writes_nothing(database: &TestDatabase) {

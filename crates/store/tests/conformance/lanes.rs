@@ -161,6 +161,44 @@ async fn commits_with_unknown_outcome_are_applied_once() {
     assert!(before > 5 && after > 5, "{before} {after}");
 }
 
+/// The second group of each lane is slow; the first one of the ordinary lane is the tenant itself.
+struct SlowSecondGroup;
+
+impl Faults for SlowSecondGroup {
+    fn before_commit(&self, group: u64) -> BoxFuture<'static, CommitFault> {
+        async move {
+            if group == 2 {
+                tokio::time::sleep(Duration::from_secs(5)).await;
+            }
+            CommitFault::None
+        }
+        .boxed()
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_priority_lane_in_memory_does_not_wait_for_the_other_lane() {
+    for priority_lane in [true, false] {
+        let database = TestDatabase::memory();
+        let options = Options { mode: Mode::Inline(Arc::new(SlowSecondGroup)), priority_lane, ..options() };
+        let store = Store::open(&database.url, options).await.unwrap();
+        store.write(PutTenant(Tenant::new(tenant_id(1), "one", NOW))).await.unwrap();
+        let start = || start_set(tenant_id(1), &tasks(1), StartOptions::default()).1;
+        let began = tokio::time::Instant::now();
+        let ordinary = async {
+            store.submit(start()).await.unwrap();
+            began.elapsed()
+        };
+        let quiet = async {
+            store.submit_priority(start()).await.unwrap();
+            began.elapsed()
+        };
+        let (ordinary, quiet) = futures::future::join(ordinary, quiet).await;
+        assert_eq!(quiet < ordinary, priority_lane, "{quiet:?} beside {ordinary:?}");
+        assert_eq!((store.sets_committed(), store.priority_sets_committed()), (2, u64::from(priority_lane)));
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_killed_store_leaves_what_it_had_committed() {
     let database = TestDatabase::memory();

@@ -6,9 +6,10 @@ use interlock_core::state::IdempotencyState;
 use interlock_core::tenant::identity::Roles;
 use interlock_core::time::{Millis, Timestamp};
 use interlock_store::{
-    AddDelegation, AddUser, AttachedWrites, BeginIdempotency, ChangeTenant, ChangeUser, Changed, CountLogin,
-    DelegationPage, DelegationRow, FinishIdempotency, ForgetLoginFailures, LoginFailures, NoteLoginFailure, NoteSignIn,
-    RevokeDelegation, Store, Stored, UserRow, Write,
+    AcceptInvite, AddDelegation, AddInvite, AddUser, AttachedWrites, BeginIdempotency, ChangeTenant, ChangeUser,
+    Changed, CountLogin, DelegationPage, DelegationRow, FinishIdempotency, ForgetLoginFailures, InviteOutcome,
+    InviteRow, InvitedAccount, LoginFailures, NoteLoginFailure, NoteSignIn, OpenUserSession, RevokeDelegation, Store,
+    Stored, UseInvite, UserRow, UserSessionRow, Write,
 };
 
 use crate::harness::{NOW, TestDatabase, World, fresh, tenant_id};
@@ -16,6 +17,7 @@ use crate::harness::{NOW, TestDatabase, World, fresh, tenant_id};
 crate::on_every_store!(
     what_was_lent_is_not_passed_on,
     an_older_reading_of_an_account_undoes_nothing,
+    an_invite_is_used_up_only_with_its_account,
     an_older_reading_of_a_tenant_undoes_nothing,
     guesses_are_counted_and_forgotten,
     an_answer_is_kept_with_what_it_answers
@@ -25,7 +27,7 @@ async fn ask<W: Write>(store: &Store, write: W) -> W::Answer {
     store.write(write).await.unwrap()
 }
 
-fn user(tenant: TenantId, name: &str) -> UserRow {
+pub fn user(tenant: TenantId, name: &str) -> UserRow {
     UserRow {
         tenant,
         id: UserId(fresh()),
@@ -126,6 +128,56 @@ async fn an_older_reading_of_an_account_undoes_nothing(database: &TestDatabase) 
     });
     let answers = futures::future::join_all(changes).await;
     assert_eq!(answers.iter().filter(|answer| **answer == Changed::Done).count(), 1, "{answers:?}");
+    world.store.close().await;
+}
+
+async fn an_invite_is_used_up_only_with_its_account(database: &TestDatabase) {
+    let world = database.world().await;
+    let (store, tenant, read) = (&world.store, world.tenant, user(world.tenant, "ada"));
+    assert_eq!(ask(store, AddUser(read.clone())).await, Stored::Stored);
+    let visit = UserSessionRow {
+        tenant,
+        token_hash: Hash::of(b"visit"),
+        user: read.id,
+        created_at: NOW,
+        expires_at: hour(9),
+        last_used_at: NOW,
+    };
+    assert_eq!(ask(store, OpenUserSession(visit)).await, Stored::Stored);
+    for (link, user) in [("hers", Some(read.id)), ("first", None)] {
+        let token_hash = Hash::of(link.as_bytes());
+        let invite = InviteRow { tenant, token_hash, user, created_at: NOW, expires_at: hour(2), used_at: None };
+        assert_eq!(ask(store, AddInvite(invite)).await, Stored::Stored);
+    }
+    let accept = async |link: &str, account: InvitedAccount, at: Timestamp| {
+        let used = UseInvite { tenant, token_hash: Hash::of(link.as_bytes()), at };
+        ask(store, AcceptInvite { used, account, ended: None }).await
+    };
+    let known = |read: &UserRow, password: &str| {
+        let user = UserRow { password: Some(password.into()), ..read.clone() };
+        InvitedAccount::Known(Box::new(ChangeUser { read: read.clone(), user }))
+    };
+    let added = |name: &str| InvitedAccount::New(Box::new(AddUser(user(tenant, name))));
+    let password = async || store.user(tenant, read.id).await.unwrap().unwrap().password;
+
+    let older = UserRow { email: Some("ada@example.org".into()), ..read.clone() };
+    assert_eq!(accept("hers", known(&older, "one"), NOW).await, InviteOutcome::AccountChanged);
+    assert_eq!(accept("hers", known(&read, "one"), hour(2)).await, InviteOutcome::Over, "it is too old then");
+    assert_eq!(accept("nobody's", known(&read, "one"), NOW).await, InviteOutcome::Over);
+    assert_eq!(password().await, None);
+    assert!(store.user_session(visit.token_hash).await.unwrap().is_some());
+    assert_eq!(accept("hers", known(&read, "one"), NOW).await, InviteOutcome::Accepted, "it was put back");
+    assert_eq!(password().await.as_deref(), Some("one"));
+    assert_eq!(store.user_session(visit.token_hash).await.unwrap(), None, "visits end with the old password");
+    let now = store.user(tenant, read.id).await.unwrap().unwrap();
+    assert_eq!(accept("hers", known(&now, "two"), NOW).await, InviteOutcome::Over, "once");
+    assert_eq!(password().await.as_deref(), Some("one"));
+
+    assert_eq!(accept("first", added("ada"), NOW).await, InviteOutcome::AccountChanged, "the name is taken");
+    assert_eq!(accept("first", added("bob"), NOW).await, InviteOutcome::Accepted);
+    assert_eq!(accept("first", added("eve"), NOW).await, InviteOutcome::Over);
+    assert!(store.user_named(tenant, "bob").await.unwrap().is_some());
+    assert_eq!(store.user_named(tenant, "eve").await.unwrap(), None);
     world.store.close().await;
 }
 

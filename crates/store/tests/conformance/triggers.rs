@@ -2,6 +2,7 @@
 
 use interlock_core::ids::{InboundId, OutboundId, OutboxId, RunId, ScheduleId};
 use interlock_core::json::{Hash, Json};
+use interlock_core::limits::IDEMPOTENCY_COMPLETED_TTL;
 use interlock_core::state::IdempotencyState;
 use interlock_core::time::{Millis, Timestamp};
 use interlock_core::trigger::schedule::{DstPolicy, Overlap, SlotState};
@@ -19,6 +20,7 @@ crate::on_every_store!(
     a_schedule_changes_only_from_what_was_read,
     a_delivery_is_processed_once_and_taken_over_when_left,
     what_was_about_the_same_is_recent_for_a_while,
+    a_delivery_is_known_by_its_id_and_by_its_body,
     messages_are_published_once_and_taken_by_one,
 );
 
@@ -205,6 +207,30 @@ async fn what_was_about_the_same_is_recent_for_a_while(database: &TestDatabase) 
     assert_eq!(ask(store, begin("github:4", NOW + Millis(5_001))).await, DeliveryBegun::Begun(1));
     let holder = store.fingerprint_holder(world.tenant, endpoint.id, print).await.unwrap();
     assert_eq!(holder.as_deref(), Some("github:4"));
+    world.store.close().await;
+}
+
+/// As for a sender who signs the body and not the id.
+async fn a_delivery_is_known_by_its_id_and_by_its_body(database: &TestDatabase) {
+    let world = database.world().await;
+    let endpoint = inbound(&world).await;
+    let store = &world.store;
+    let send = async |key: &str, body: &str, now: Timestamp| {
+        let row = DeliveryRow { received_at: now, ..delivery(&endpoint, key) };
+        let request_hash = Hash::of(body.as_bytes());
+        let fingerprint = Some((request_hash, now - IDEMPOTENCY_COMPLETED_TTL));
+        let first = begin(&row, now);
+        ask(store, BeginDelivery { source: Source::Generic, request_hash, fingerprint, ..first }).await
+    };
+    assert_eq!(send("webhook:1", "a", NOW).await, DeliveryBegun::Begun(1));
+    assert_eq!(send("webhook:1", "a", NOW).await, DeliveryBegun::InFlight, "the same again");
+    assert_eq!(send("webhook:1", "b", NOW).await, DeliveryBegun::Mismatch, "its id for another body");
+    assert_eq!(send("webhook:2", "a", NOW).await, DeliveryBegun::Recent, "its body under another id");
+    assert_eq!(send("webhook:3", "b", NOW).await, DeliveryBegun::Begun(1), "what was refused is not known");
+    let holder = store.fingerprint_holder(world.tenant, endpoint.id, Hash::of(b"a")).await.unwrap();
+    assert_eq!(holder.as_deref(), Some("webhook:1"));
+    let forgotten = NOW + IDEMPOTENCY_COMPLETED_TTL + Millis(1);
+    assert_eq!(send("webhook:4", "a", forgotten).await, DeliveryBegun::Begun(1));
     world.store.close().await;
 }
 

@@ -7,9 +7,10 @@ use crate::limits;
 use crate::plan::{OnDenial, OnFailure, Plan, StepSpec, Work};
 use crate::rejection::Rejection;
 use crate::run::Phase;
-use crate::run::approval::{FallenVote, Voter};
+use crate::run::approval::{AccountRights, FallenVote, VoteToDrop, Voter};
 use crate::run::change::{Context, SideWrite};
 use crate::state::{ApprovalState, Initiator, Reason, RunState, StepState};
+use crate::tenant::identity::Role;
 use crate::time::Millis;
 
 fn gated(change: impl FnOnce(&mut crate::plan::Gate)) -> Case {
@@ -64,13 +65,20 @@ fn a_quorum_of_different_people_approves() {
     assert_eq!(output["approved_by"], serde_json::json!(["ann", "bob"]));
 }
 
+/// The votes so far, none of which is to count any more.
+fn all_fallen(case: &Case) -> Vec<VoteToDrop> {
+    let why = "the account ann is disabled";
+    asked(case).votes.iter().map(|vote| VoteToDrop { vote: vote.clone(), why: why.into() }).collect()
+}
+
 /// The second key does not open the door together with a first one that was taken away.
 #[test]
 fn a_vote_counts_only_while_its_voter_could_still_cast_it() {
     let fell = || vec![FallenVote { person: "ann".into(), why: "the account ann is disabled".into() }];
     let mut case = gated(|gate| gate.quorum = 2);
     case.tells(|case| case.vote("ann", true));
-    votes(&mut case, Voter { fallen: fell(), ..voter("bob") }).unwrap();
+    let fallen = all_fallen(&case);
+    votes(&mut case, Voter { fallen, ..voter("bob") }).unwrap();
     assert_eq!((case.state(), case.names()), (RunState::WaitingApproval, vec!["approval.voted"]));
     assert_eq!((asked(&case).approved_by(), &asked(&case).fallen), (vec!["bob"], &fell()));
     let dropped = case.change.side.iter().filter(|side| matches!(side, SideWrite::DropVote { .. })).count();
@@ -82,12 +90,45 @@ fn a_vote_counts_only_while_its_voter_could_still_cast_it() {
     assert_eq!(output["approved_by"], serde_json::json!(["bob", "ann"]));
 }
 
+/// A person whose vote fell and who has another right votes once more. A request that was sent twice, or that another person
+/// sent before that, has read the old vote, and does not take the new one away.
+#[test]
+fn a_fallen_vote_is_cast_anew_once() {
+    let mut case = gated(|gate| gate.quorum = 2);
+    case.tells(|case| case.vote("ann", true));
+    let fallen = all_fallen(&case);
+    let again = || Voter { fallen: fallen.clone(), ..deputy("ann", "cyd") };
+    votes(&mut case, again()).unwrap();
+    assert_eq!((asked(&case).approved_by(), asked(&case).fallen.len()), (vec!["ann"], 1));
+    let of_votes = |side: &&SideWrite| matches!(side, SideWrite::DropVote { .. } | SideWrite::Vote { .. });
+    let written: Vec<_> = case.change.side.iter().filter(of_votes).collect();
+    assert!(matches!(written.as_slice(), [SideWrite::DropVote { .. }, SideWrite::Vote { .. }]), "{written:?}");
+    assert!(refused(&mut case, again()).contains("one vote"));
+    votes(&mut case, Voter { fallen, ..voter("bob") }).unwrap();
+    assert_eq!(case.steps(), [StepState::Succeeded, StepState::Ready]);
+    let output = case.step(0).output.as_ref().unwrap().to_value().unwrap();
+    assert_eq!(output["approved_by"], serde_json::json!(["ann", "bob"]));
+}
+
+#[test]
+fn a_vote_is_committed_with_a_look_at_the_accounts_it_rests_on() {
+    let roles = [Role::Approver].into_iter().collect();
+    let account = AccountRights { name: "ann".into(), roles, groups: vec!["sre".into()] };
+    let mut case = gated(|_| ());
+    votes(&mut case, Voter { accounts: vec![account.clone()], ..voter("ann") }).unwrap();
+    let checked = case.change.side.iter().filter_map(|side| match side {
+        SideWrite::CheckAccount(account) => Some(&**account),
+        _ => None,
+    });
+    assert_eq!(checked.collect::<Vec<_>>(), [&account]);
+}
+
 /// What a person lost says nothing about the no of another.
 #[test]
 fn a_reject_drops_no_vote() {
-    let fallen = vec![FallenVote { person: "ann".into(), why: "the account ann is disabled".into() }];
     let mut case = gated(|gate| gate.quorum = 2);
     case.tells(|case| case.vote("ann", true));
+    let fallen = all_fallen(&case);
     case.tell(Command::Vote { position: 0, voter: Voter { fallen, ..voter("bob") }, approve: false, notes: None });
     assert_eq!(case.run.reason, Some(Reason::ApprovalRejected));
     assert!(!case.change.side.iter().any(|side| matches!(side, SideWrite::DropVote { .. })));

@@ -3,21 +3,24 @@
 use super::case::{Case, cancel, pause, reassign, retry, session};
 use super::plans::{Tuned as _, gate, in_workdir, signal, task, under_profile};
 use crate::decide::Command;
-use crate::limits::{ASSIGNMENT_ACK, ASSIGNMENT_BACKOFF, ASSIGNMENT_KEPT, EFFECT_SETTLES_AFTER};
+use crate::limits::{ASSIGNMENT_ACK, ASSIGNMENT_KEPT, EFFECT_SETTLES_AFTER};
 use crate::machine::step::Resolution;
 use crate::plan::rules::{Requires, Workdir};
 use crate::plan::{OnDenial, OnFailure, Plan};
 use crate::rejection::Rejection;
-use crate::run::assignment::{AssignmentRecord, RunAssignment};
+use crate::run::assignment::{AssignmentRecord, AssignmentTimes, RunAssignment};
 use crate::run::change::SideWrite;
 use crate::run::skipped_worker::{SkipReason, SkippedWorker};
-use crate::run::why::{Cause, Remedy, Surroundings, why};
+use crate::run::why::{Cause, Remedy, Surroundings, WorkerSettings, why};
 use crate::state::{
     AssignmentState, Control, Detail, EffectClass, PreflightCheck, Reason, ReceiptState, RunState, StepState,
 };
 use crate::time::Millis;
 use crate::work::offer::RunOffer;
 use crate::work::{Skills, WorkerTerms};
+
+/// How long each attempt to find a worker takes, where the operator has not said.
+const BACKOFF: [Millis; 3] = [Millis::from_secs(5), Millis::from_secs(15), Millis::from_secs(45)];
 
 fn two_commands() -> Plan {
     under_profile(vec![in_workdir("write", Workdir::Run), in_workdir("read", Workdir::Run)])
@@ -112,7 +115,7 @@ fn one_that_does_not_answer_is_followed_by_others_with_pauses_until_the_run_fail
         assert_eq!(known.with, None);
         if attempt < 2 {
             assert_eq!(known.failures.len(), attempt as usize + 1);
-            assert_eq!(case.row().eligible_at, Some(case.now + ASSIGNMENT_BACKOFF[attempt as usize]));
+            assert_eq!(case.row().eligible_at, Some(case.now + BACKOFF[attempt as usize]));
             assert_eq!(case.names(), ["session.unassigned"]);
         }
     }
@@ -127,12 +130,27 @@ fn one_that_does_not_answer_is_followed_by_others_with_pauses_until_the_run_fail
 #[test]
 fn nobody_there_costs_an_attempt_and_busy_workers_do_not() {
     let mut case = Case::of(two_commands());
-    for wait in ASSIGNMENT_BACKOFF {
+    for wait in BACKOFF {
         let begins = case.now;
         case.tick();
         assert_eq!(case.now, begins + wait);
     }
     assert_eq!((case.state(), case.run.reason), (RunState::Failed, Some(Reason::FailedAssignment)));
+}
+
+#[test]
+fn attempts_are_as_many_as_are_set_and_each_is_three_times_as_long_as_the_one_before() {
+    assert_eq!(AssignmentTimes::default().backoff, BACKOFF);
+    let backoff = AssignmentTimes::growing(Millis(100), 4);
+    assert_eq!(backoff, [100, 300, 900, 2_700].map(Millis));
+    let times = AssignmentTimes { backoff, ..AssignmentTimes::default() };
+    assert_eq!((times.attempts_max(), times.backoff_after(1)), (4, Millis(300)));
+    // A run may have failed more often under other settings.
+    assert_eq!(times.backoff_after(7), Millis(2_700));
+    let case = Case::of(two_commands());
+    let settings = WorkerSettings { assignment_attempts: 4, ..WorkerSettings::default() };
+    let explained = why(&case.run, case.now, Surroundings { settings, ..Surroundings::default() });
+    assert!(matches!(explained.because[..], [Cause::Assigning { attempts_max: 4, .. }]), "{explained:?}");
 }
 
 #[test]

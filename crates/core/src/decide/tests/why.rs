@@ -8,7 +8,7 @@ use crate::json::Json;
 use crate::plan::retry::ErrorClass;
 use crate::plan::{OnDenial, OnFailure, Plan};
 use crate::run::receipt::Receipt;
-use crate::run::why::{Cause, Explanation, Heartbeat, LimitOf, Remedy, Surroundings, Throttle, why};
+use crate::run::why::{Cause, Explanation, Heartbeat, LimitOf, Remedy, Surroundings, Throttle, WorkerSettings, why};
 use crate::state::{ApprovalState, EffectClass, ReceiptState, RunState};
 use crate::tenant::caps::ReachedCap;
 use crate::time::Millis;
@@ -116,6 +116,32 @@ fn a_worker_that_has_fallen_silent_is_named_within_seconds() {
     assert_eq!(silent.next, [Remedy::StartWorker, Remedy::Cancel], "no other worker would take it");
     assert_eq!(after(12, 1).next, [Remedy::Wait, Remedy::Cancel]);
     assert!(matches!(after(301, 0).because[..], [Cause::Orphaned { .. }]));
+}
+
+#[test]
+fn a_worker_is_late_and_silent_by_how_often_it_renews_its_session() {
+    let mut case = Case::of(tasks(1));
+    case.claim();
+    let after = |seconds: u64, renewal: Millis| {
+        let around = Surroundings {
+            heartbeat: Some(Heartbeat::At(case.now)),
+            settings: WorkerSettings { renewal, ..WorkerSettings::default() },
+            ..Surroundings::default()
+        };
+        match &why(&case.run, case.now + Millis::from_secs(seconds), around).because[..] {
+            [Cause::Running { expected_every_ms, .. }] => Ok(*expected_every_ms),
+            [Cause::Silent { .. }] => Err("silent"),
+            other => panic!("{other:?}"),
+        }
+    };
+    let minute = Millis::from_mins(1);
+    for (seconds, told) in [(61, Ok(None)), (62, Ok(Some(minute))), (121, Ok(Some(minute))), (122, Err("silent"))] {
+        assert_eq!(after(seconds, minute), told, "{seconds} s");
+    }
+    let second = Millis::from_secs(1);
+    for (seconds, told) in [(2, Ok(None)), (3, Ok(Some(second))), (4, Err("silent"))] {
+        assert_eq!(after(seconds, second), told, "{seconds} s");
+    }
 }
 
 #[test]

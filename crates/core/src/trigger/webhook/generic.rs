@@ -67,4 +67,18 @@ mod tests {
         assert_eq!(one, read("whs_1", &plain, b"{}").unwrap());
         assert_ne!(one.key, two.key);
     }
+
+    #[test]
+    fn the_fingerprint_is_the_bodys_whatever_the_id() {
+        let sent = |id: &str, body: &[u8]| {
+            let headers = BTreeMap::from([("x-delivery-id".to_owned(), id.to_owned())]);
+            read("whs_1", &headers, body).unwrap()
+        };
+        let first = sent("d1", b"{}");
+        assert_eq!(first, sent("d1", b"{}"));
+        let (other_id, other_body) = (sent("d2", b"{}"), sent("d1", b"[]"));
+        assert_eq!((other_id.key == first.key, &other_id.fingerprint), (false, &first.fingerprint));
+        assert_eq!((&other_body.key, other_body.fingerprint == first.fingerprint), (&first.key, false));
+        assert!(first.fingerprint.is_some());
+    }
 }

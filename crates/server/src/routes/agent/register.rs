@@ -5,6 +5,7 @@ use std::sync::Arc;
 use axum::Json;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
+use interlock_core::json::canonical_hash;
 use interlock_core::limits::NAME_BYTES_MAX;
 use interlock_core::plan::command::{commanded_profile, reserved_capability};
 use interlock_core::rejection::Rejection;
@@ -15,7 +16,7 @@ use interlock_protocol::body::HelloBody;
 
 use crate::api_error::ApiError;
 use crate::identity::{Caller, Via};
-use crate::repeated_calls::{NamedCall, name_of};
+use crate::repeated_calls::{KeptRegistration, NamedCall, name_of};
 use crate::request::Body;
 use crate::state::AppState;
 
@@ -55,13 +56,14 @@ pub async fn register(
         key,
     });
     let Some(call) = call else { return begin(&state, hello, worker).await.map(Json) };
+    let said = canonical_hash(&hello).map_err(|error| ApiError::malformed(error.to_string()))?;
     let _turn = state.repeated_calls().registering(&call).await;
-    if let Some(before) = state.repeated_calls().registered(&call, state.now()) {
+    if let Some(before) = state.repeated_calls().registered(&call, said, state.now())? {
         return Ok(Json(before));
     }
-    let registered = begin(&state, hello, worker).await?;
-    state.repeated_calls().keep(call, &registered, state.now());
-    Ok(Json(registered))
+    let answer = begin(&state, hello, worker).await?;
+    state.repeated_calls().keep(call, KeptRegistration { hello: said, answer: answer.clone() }, state.now());
+    Ok(Json(answer))
 }
 
 async fn begin(state: &AppState, hello: WorkerHello, worker: Option<EnrolledWorker>) -> Result<Registered, ApiError> {

@@ -7,7 +7,7 @@ use interlock_protocol::approvals::{ApprovalDecision, DecideApproval, Voted, pat
 
 use super::pick::ApprovalSelector;
 use super::repeat::{is_repeated, open_or_repeated};
-use super::view::OfApproval;
+use super::view::{self, OfApproval};
 use super::vote::{VoteInput, cast, check_comment, loaded};
 use super::voter::VoterClaims;
 use crate::api_error::ApiError;
@@ -39,7 +39,10 @@ pub async fn decide(
     let run = loaded(&state, tenant, row.run).await?;
     let by = VoterClaims { on_behalf_of: body.on_behalf_of, role: None };
     let word = VoteInput { approve, notes: body.comment, digest: body.digest, by };
-    let row = if word.digest.is_some() || is_repeated(&row, person, &word) {
+    // Of the votes that count: one that has fallen is cast anew, and needs a digest as it did the first time.
+    let repeated =
+        word.digest.is_none() && is_repeated(&view::approval(&state, &run, row.clone()).await?.votes, person, &word);
+    let row = if word.digest.is_some() || repeated {
         row
     } else {
         // A vote without a digest counts only where a vote on the run would need none either.

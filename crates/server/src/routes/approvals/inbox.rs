@@ -169,9 +169,11 @@ impl Inbox<'_> {
     }
 
     async fn looked_at(&self, mut rows: Vec<ApprovalRow>) -> Result<Vec<(DuePlace, ApprovalView)>, ApiError> {
-        // Which lists of groups beside the first one an open approval asks, only its run knows.
-        let may_ask =
-            |row: &ApprovalRow, group: &String| row.state == ApprovalState::Requested || row.approvers.contains(group);
+        // An approval that was asked before the store kept its other lists has them in its run alone, while it is open.
+        let may_ask = |row: &ApprovalRow, group: &String| {
+            let mut lists = row.and_from.iter().map(|others| &others.approvers).chain([&row.approvers]);
+            row.state == ApprovalState::Requested || lists.any(|groups| groups.contains(group))
+        };
         rows.retain(|row| {
             self.wanted.group.as_ref().is_none_or(|group| may_ask(row, group))
                 && self.wanted.due_from.is_none_or(|from| row.due_at() >= from)

@@ -30,7 +30,7 @@ pub struct ApprovalListParams {
     subject: Option<String>,
     /// Those that the caller may decide (`true`), or may not (`false`). For people.
     mine: Option<bool>,
-    /// Those that ask this group, in whichever of their lists; of decided ones, in the first.
+    /// Those that ask this group, in whichever of their lists.
     approvers: Option<String>,
     /// How much hangs on it. Open ones only.
     tier: Option<Tier>,

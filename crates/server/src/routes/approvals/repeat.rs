@@ -2,6 +2,7 @@
 //! different vote, or one on something else, is no repetition.
 
 use interlock_core::run::Run;
+use interlock_core::run::approval::Vote;
 use interlock_core::state::ApprovalState;
 use interlock_store::ApprovalRow;
 
@@ -11,9 +12,9 @@ use super::vote::VoteInput;
 use crate::api_error::ApiError;
 use crate::state::AppState;
 
-/// Whether the person has decided so before, in the same right where they say in whose.
-pub fn is_repeated(row: &ApprovalRow, person: &str, word: &VoteInput) -> bool {
-    row.votes.iter().any(|vote| {
+/// Whether one of the votes that count is the person's, with the same word, and in the same right where they say in whose.
+pub fn is_repeated(counted: &[Vote], person: &str, word: &VoteInput) -> bool {
+    counted.iter().any(|vote| {
         let right = vote.on_behalf_of.as_deref().unwrap_or(person);
         let same_right = word.by.on_behalf_of.as_deref().is_none_or(|claimed| claimed == right);
         vote.person == person && vote.approve == word.approve && same_right
@@ -52,7 +53,7 @@ pub async fn decided_before(
     for row in state.for_tenant(run.tenant).approvals_of(run.id).await? {
         let is_named = meant.approval.is_none_or(|named| named == row.id)
             && meant.position.is_none_or(|position| position == row.position);
-        if row.state == ApprovalState::Requested || !is_named || !is_repeated(&row, person, word) {
+        if row.state == ApprovalState::Requested || !is_named || !is_repeated(&row.votes, person, word) {
             continue;
         }
         if meant.digest.is_none_or(|digest| view::digest(run.tenant, &row).is_ok_and(|own| own == digest)) {

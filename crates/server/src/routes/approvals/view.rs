@@ -75,7 +75,7 @@ struct ApprovalContext {
     on_expiry: Option<OnDenial>,
     /// Votes that count no more.
     fallen: Vec<FallenVote>,
-    /// The lists of groups beside the first one.
+    /// The lists of groups beside the first one, which the row of an approval that was asked by an earlier release has not.
     and_from: Vec<Others>,
 }
 
@@ -148,7 +148,7 @@ fn shown(
         message: row.message,
         quorum: row.quorum,
         approvers: row.approvers,
-        and_from: told.and_from,
+        and_from: if told.and_from.is_empty() { row.and_from } else { told.and_from },
         excluded,
         self_approval: told.self_approval,
         votes,

@@ -76,12 +76,12 @@ pub async fn cast(
 ) -> Result<Voted, ApiError> {
     check_comment("notes", word.approve, word.notes.as_deref())?;
     let (tenant, approval, person) = (run.tenant, row.id, caller.as_voter()?);
-    let repeated = is_repeated(&row, person, &word);
     let shown = view::approval(state, run, row).await?;
     if word.digest.as_ref().is_some_and(|digest| *digest != shown.digest) {
         return Err(ApiError::approval_changed(&shown));
     }
-    if repeated {
+    // A vote that has fallen is not among the votes shown: its person may cast it anew.
+    if is_repeated(&shown.votes, person, &word) {
         let now = loaded(state, tenant, run.id).await?;
         return Ok(voted(run, shown, person, (now.state, now.version)));
     }
@@ -93,16 +93,17 @@ pub async fn cast(
     let cast = state.runs().vote_by(tenant, run.id, request, caller.vote_metadata()).await;
     let row = state.for_tenant(tenant).approval(approval).await?;
     let row = row.ok_or_else(|| ApiError::unknown("approval", &approval.to_string()))?;
+    let approval = view::looked_up(state, tenant, row).await?;
     let stands = match cast {
         Ok(standing) => (standing.state, standing.version),
         // The same vote came twice at once, and the other one was faster.
-        Err(_) if is_repeated(&row, person, &word) => {
+        Err(_) if is_repeated(&approval.votes, person, &word) => {
             let after = loaded(state, tenant, run.id).await?;
             (after.state, after.version)
         }
         Err(error) => return Err(error.into()),
     };
-    Ok(voted(run, view::looked_up(state, tenant, row).await?, person, stands))
+    Ok(voted(run, approval, person, stands))
 }
 
 fn voted(run: &Run, approval: ApprovalView, person: &str, (run_state, run_version): (RunState, u64)) -> Voted {

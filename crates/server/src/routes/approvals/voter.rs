@@ -1,9 +1,12 @@
 //! In whose right a person votes: their own, or that of a person who has delegated it to them.
 
+use std::iter;
+
 use axum::http::StatusCode;
-use interlock_core::run::approval::{FallenVote, Voter};
+use interlock_core::run::approval::{AccountRights, Voter};
 use interlock_core::run::{Phase, Run};
 use interlock_core::tenant::identity::{Permission, Role, Roles};
+use interlock_engine::commands::vote::WeighedVotes;
 
 use crate::api_error::ApiError;
 use crate::identity::access::AccessChange;
@@ -132,21 +135,29 @@ pub async fn eligible(
     let vote = fresh::LinkedVote { of_two: question.quorum > 1, approve: question.approve };
     fresh::check_link(state, caller, run, vote).await?;
     let settings = state.for_tenant(run.tenant).tenant().await?.map(|tenant| tenant.settings).unwrap_or_default();
+    let weighed = weighed(state, run).await?;
+    let own = AccountRights { name: person.to_owned(), roles: caller.roles, groups: caller.groups.to_vec() };
+    let of = |whose: &str| AccountRights { name: whose.to_owned(), roles: right.roles, groups: right.groups.to_vec() };
+    let mut accounts: Vec<AccountRights> = iter::once(own).chain(right.of.map(of)).collect();
+    if question.approve {
+        accounts.extend(weighed.accounts);
+    }
     Ok(Voter {
         on_behalf_of: right.of.map(str::to_owned),
         self_approval: settings.self_approval,
         author: state.runs().version_author(run.tenant, run).await?,
         one_with: lent.one_with.clone(),
-        fallen: fallen(state, run).await?,
+        fallen: weighed.fallen,
+        accounts,
         ..Voter::new(person, right.groups.to_vec())
     })
 }
 
-/// The votes on what the run waits for whose people could not cast them any more.
-async fn fallen(state: &AppState, run: &Run) -> Result<Vec<FallenVote>, ApiError> {
+/// The votes on what the run waits for, by what their people may do now.
+async fn weighed(state: &AppState, run: &Run) -> Result<WeighedVotes, ApiError> {
     match &run.current().phase {
-        Phase::WaitingApproval(open) => Ok(state.runs().fallen_votes(run.tenant, open).await?),
-        _ => Ok(Vec::new()),
+        Phase::WaitingApproval(open) => Ok(state.runs().weigh_votes(run.tenant, open).await?),
+        _ => Ok(WeighedVotes::default()),
     }
 }
 

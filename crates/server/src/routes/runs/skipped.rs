@@ -1,6 +1,6 @@
 //! Workers that are connected and are passed over for a run's current step, each with its reason.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use interlock_core::ids::SessionId;
@@ -15,19 +15,27 @@ use interlock_core::work::fault::WorkerFault;
 use interlock_engine::parts::Workers;
 use interlock_store::SessionRow;
 
+use crate::api_error::ApiError;
 use crate::state::AppState;
 
-/// When it is looked at, how long a fault keeps commands from a worker, how far away workers are, and which of them were offline a
-/// moment ago.
+/// When it is looked at, how long a fault keeps commands from a worker, how often workers renew their sessions, how far away they are,
+/// which of them were offline a moment ago, and which have no room.
 #[derive(Clone, Copy)]
 pub struct LookedAt<'a> {
     pub now: Timestamp,
     pub fault_pause: Millis,
+    pub renewal: Millis,
     pub distances: &'a HashMap<SessionId, Millis>,
     pub asked_last: &'a HashMap<SessionId, Timestamp>,
+    pub full: &'a HashSet<SessionId>,
 }
 
 impl LookedAt<'_> {
+    /// Since when the worker's heartbeats have stopped.
+    pub fn silent_since(self, row: &SessionRow) -> Option<Timestamp> {
+        Heartbeat::At(row.heartbeat_at).silent_since(self.renewal, self.now)
+    }
+
     /// How long the worker's calls take to be answered, where this server knows. One that has the run as a whole is near enough.
     fn distance(self, run: &Run, row: &SessionRow) -> Option<Millis> {
         if run.assigned_session() == Some(row.id) { Some(Millis(0)) } else { self.distances.get(&row.id).copied() }
@@ -48,6 +56,22 @@ pub fn asked_last(state: &AppState, sessions: &[SessionRow]) -> HashMap<SessionI
     fresh.filter_map(|row| Some((row.id, row.came_back_at(sessions, lease)? + pause))).collect()
 }
 
+/// Workers without room, of those that would be asked to take the run before one that was offline a moment ago.
+pub async fn full(
+    state: &AppState,
+    run: &Run,
+    sessions: &[&SessionRow],
+    asked_last: &HashMap<SessionId, Timestamp>,
+) -> Result<HashSet<SessionId>, ApiError> {
+    if asked_last.is_empty() || !run.seeks_worker() {
+        return Ok(HashSet::new());
+    }
+    let now = state.now();
+    let is_first = |row: &&&SessionRow| !row.is_over(now) && !asked_last.contains_key(&row.id);
+    let first: Vec<&SessionRow> = sessions.iter().filter(is_first).copied().collect();
+    Ok(state.workers().full_sessions(run.tenant, &first).await?)
+}
+
 /// Whether the session's worker could take the step which the run stands at.
 pub fn can_take(run: &Run, row: &SessionRow, at: LookedAt<'_>) -> bool {
     skills_of(row).can_take(run, at.distance(run, row))
@@ -60,12 +84,12 @@ pub fn skipped(run: &Run, sessions: &[&SessionRow], at: LookedAt<'_>) -> Vec<Ski
     let connected: Vec<&SessionRow> = sessions.iter().filter(is_connected).copied().collect();
     let takes = |row: &SessionRow| {
         is_open_to(run, row, at)
-            && Heartbeat::At(row.heartbeat_at).silent_since(at.now).is_none()
+            && at.silent_since(row).is_none()
             && !run.was_refused_by(row.id)
             && can_take(run, row, at)
     };
-    let others_first =
-        run.seeks_worker() && connected.iter().any(|&row| !at.asked_last.contains_key(&row.id) && takes(row));
+    let is_first = |row: &SessionRow| !at.asked_last.contains_key(&row.id) && !at.full.contains(&row.id);
+    let others_first = run.seeks_worker() && connected.iter().any(|&row| is_first(row) && takes(row));
     let last = |row: &SessionRow| {
         let until = at.asked_last.get(&row.id).filter(|_| others_first && takes(row))?;
         let why = "it has just come back, and workers that were there all the while are asked first".to_owned();
@@ -106,7 +130,7 @@ fn skip(run: &Run, row: &SessionRow, at: LookedAt<'_>) -> Option<SkippedWorker> 
     if !skills.can_take(run, at.distance(run, row)) {
         return None;
     }
-    let is_silent = Heartbeat::At(row.heartbeat_at).silent_since(at.now);
+    let is_silent = at.silent_since(row);
     match row.state_at(at.now) {
         WorkerState::Draining => Some(told(SkipReason::Draining)),
         WorkerState::Maintenance => row.maintenance_at(at.now).map(|maintenance| SkippedWorker {

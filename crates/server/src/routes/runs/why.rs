@@ -5,10 +5,9 @@ use axum::extract::State;
 use interlock_core::ids::{RunId, TenantId};
 use interlock_core::json::Hash;
 use interlock_core::run::receipt::Receipt;
-use interlock_core::run::why::{self, Cause, DecidedApproval, Explanation, Heartbeat, Surroundings};
+use interlock_core::run::why::{self, DecidedApproval, Explanation, Surroundings};
 use interlock_core::run::{Phase, Run};
 use interlock_core::state::{ApprovalState, ReceiptState, RunState};
-use interlock_core::time::{Millis, Timestamp};
 use interlock_protocol::runs::path;
 use interlock_store::{ApprovalRow, SessionRow};
 
@@ -36,8 +35,16 @@ pub async fn why(State(state): State<AppState>, named: NamedRun) -> Result<Json<
     let bundle = bundle(&state, &run).await?;
     let distances = skipped::distances(&state.workers(), &sessions);
     let asked_last = skipped::asked_last(&state, &sessions);
-    let fault_pause = state.workers().fault_pause();
-    let at = LookedAt { now: state.now(), fault_pause, distances: &distances, asked_last: &asked_last };
+    let full = skipped::full(&state, &run, &counted, &asked_last).await?;
+    let settings = state.worker_settings();
+    let at = LookedAt {
+        now: state.now(),
+        fault_pause: state.workers().fault_pause(),
+        renewal: settings.renewal,
+        distances: &distances,
+        asked_last: &asked_last,
+        full: &full,
+    };
     let workers = Some(workers(&run, &counted, at, bundle));
     let skipped = skipped::skipped(&run, &counted, at);
     let throttle = state.runs().throttle(&run).await?;
@@ -73,21 +80,9 @@ pub async fn why(State(state): State<AppState>, named: NamedRun) -> Result<Json<
         decided: &decided,
         left_in_doubt: &left_in_doubt,
         skipped: &skipped,
+        settings,
     };
-    let mut told = why::why(&run, state.now(), around);
-    hold_to_renewal(&mut told, state.session_renewal(), state.now());
-    Ok(Json(told))
-}
-
-/// Calls a worker late by how often the workers of this server renew their sessions, which its operator may have set.
-fn hold_to_renewal(told: &mut Explanation, every: Millis, now: Timestamp) {
-    const GRACE: Millis = Millis::from_secs(1);
-    for cause in &mut told.because {
-        if let Cause::Running { last_heartbeat_at: Some(at), expected_every_ms, .. } = cause {
-            let is_late = *at + every + GRACE < now;
-            *expected_every_ms = expected_every_ms.filter(|_| is_late).map(|_| every);
-        }
-    }
+    Ok(Json(why::why(&run, state.now(), around)))
 }
 
 /// Whether the tenant lets people approve what they started.
@@ -147,46 +142,11 @@ fn workers(run: &Run, sessions: &[&SessionRow], at: LookedAt<'_>, bundle: Option
     let spec = run.spec(run.position);
     let takes = |session: &&&SessionRow| {
         skipped::is_open_to(run, session, at)
-            && Heartbeat::At(session.heartbeat_at).silent_since(at.now).is_none()
+            && at.silent_since(session).is_none()
             && session.queues.contains(&spec.queue)
             && !(run.seeks_worker() && run.was_refused_by(session.id))
             && !bundle.is_some_and(|bundle| run.refuses_worker(session.id, bundle))
             && skipped::can_take(run, session, at)
     };
     sessions.iter().filter(takes).count() as u32
-}
-
-#[cfg(test)]
-mod tests {
-    use interlock_core::ids::SessionId;
-
-    use super::*;
-
-    #[test]
-    fn a_worker_is_late_by_how_often_this_server_wants_to_hear_of_it() {
-        let expected = |every: Millis, now: Timestamp| {
-            let running = Cause::Running {
-                session: SessionId::from_bytes([1; 16]),
-                worker: None,
-                attempt: 1,
-                since: None,
-                times_out_at: None,
-                last_heartbeat_at: Some(Timestamp(0)),
-                expected_every_ms: Some(Millis(5_000)),
-            };
-            let mut told = Explanation {
-                run_id: RunId::from_bytes([2; 16]),
-                state: RunState::Running,
-                step: "a".to_owned(),
-                because: vec![running],
-                next: Vec::new(),
-            };
-            hold_to_renewal(&mut told, every, now);
-            let [Cause::Running { expected_every_ms, .. }] = &told.because[..] else { panic!("{told:?}") };
-            *expected_every_ms
-        };
-        assert_eq!(expected(Millis(5_000), Timestamp(7_000)), Some(Millis(5_000)));
-        assert_eq!(expected(Millis(30_000), Timestamp(7_000)), None, "its next word is not due yet");
-        assert_eq!(expected(Millis(30_000), Timestamp(32_000)), Some(Millis(30_000)));
-    }
 }

@@ -150,11 +150,12 @@ async fn decide(
 ) -> Outcome {
     let approve = comment.is_none();
     let person = caller.as_voter()?;
-    // The second press of the same button by the same person changes nothing.
-    if row.votes.iter().any(|vote| vote.person == person && vote.approve == approve) {
-        return Ok(Ok(()));
-    }
     if row.state != ApprovalState::Requested {
+        // The second press of the same button by the same person changes nothing. While it is open, `cast` sees to that: the
+        // vote may count no more.
+        if row.votes.iter().any(|vote| vote.person == person && vote.approve == approve) {
+            return Ok(Ok(()));
+        }
         return Ok(Err(PressRefusal(format!("This is {} already; your press has changed nothing.", row.state))));
     }
     let run = loaded(state, caller.tenant, row.run).await?;

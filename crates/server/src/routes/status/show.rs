@@ -103,7 +103,8 @@ async fn needy(store: &TenantStore, caller: &Caller) -> Result<Vec<RunSummary>, 
 
 async fn explained(state: &AppState, store: &TenantStore, rows: Vec<RunSummary>) -> Result<Vec<NeedyRun>, ApiError> {
     let settings = store.tenant().await?.map(|tenant| tenant.settings).unwrap_or_default();
-    let around = Surroundings { self_approval: settings.self_approval, ..Surroundings::default() };
+    let (self_approval, settings) = (settings.self_approval, state.worker_settings());
+    let around = Surroundings { self_approval, settings, ..Surroundings::default() };
     let mut runs = Vec::with_capacity(rows.len());
     for row in rows {
         let Some(run) = store.load_run(row.run).await? else { continue };

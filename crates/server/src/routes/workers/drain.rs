@@ -45,5 +45,5 @@ pub async fn drain(
         row.state = WorkerState::Draining;
     }
     let running = state.for_tenant(caller.tenant).claims_by_session().await?.get(&row.id).copied().unwrap_or(0);
-    Ok(Json(view::worker(running, row, now)))
+    Ok(Json(view::worker(&state, running, row)))
 }

@@ -29,7 +29,7 @@ pub async fn get(
     let store = state.for_tenant(caller.tenant);
     let held = store.held_by(row.id, limits::HELD_MAX).await?;
     let assigned = store.assigned_to(row.id, limits::HELD_MAX).await?;
-    let worker = view::worker(held.len() as u64, row, state.now());
+    let worker = view::worker(&state, held.len() as u64, row);
     let mut holds: Vec<HeldStepView> = Vec::with_capacity(held.len());
     for step in held {
         let run = if holds.len() < limits::HELD_NAMED_MAX { store.load_run(step.run).await? } else { None };

@@ -103,5 +103,5 @@ async fn told(state: &AppState, caller: &Caller, session: SessionId) -> Result<J
     let row = store.worker_sessions().await?.into_iter().find(|row| row.id == session);
     let row = row.ok_or_else(|| view::unknown(&session.to_string()))?;
     let running = store.claims_by_session().await?.get(&session).copied().unwrap_or(0);
-    Ok(Json(view::worker(running, row, state.now())))
+    Ok(Json(view::worker(state, running, row)))
 }

@@ -7,7 +7,6 @@ use interlock_core::ids::{SessionId, TenantId};
 use interlock_core::plan::TRANSFORM_QUEUE;
 use interlock_core::run::why::Heartbeat;
 use interlock_core::state::WorkerState;
-use interlock_core::time::Timestamp;
 use interlock_protocol::operations::{WorkerFaultView, WorkerView, limits};
 use interlock_store::SessionRow;
 
@@ -47,12 +46,11 @@ pub fn alive(row: &SessionRow, what: &str) -> ApiError {
 pub async fn workers(state: &AppState, tenant: TenantId, with_ended: bool) -> Result<Vec<WorkerView>, ApiError> {
     let store = state.for_tenant(tenant);
     let running = store.claims_by_session().await?;
-    let now = state.now();
     let of_session = |session: SessionId| running.get(&session).copied().unwrap_or(0);
     // Servers evaluate transforms by themselves: those sessions are no workers that an operator looks after.
     let own = |row: &SessionRow| row.queues.iter().all(|queue| queue == TRANSFORM_QUEUE);
     let sessions = store.worker_sessions().await?.into_iter().filter(|row| !own(row));
-    let mut workers: Vec<_> = sessions.map(|row| worker(of_session(row.id), row, now)).collect();
+    let mut workers: Vec<_> = sessions.map(|row| worker(state, of_session(row.id), row)).collect();
     workers.retain(|worker| with_ended || worker.state != WorkerState::Offline || worker.running > 0);
     workers.sort_by_key(|worker| (std::cmp::Reverse(worker.last_heartbeat_at), worker.session_id));
     workers.truncate(limits::WORKERS_MAX);
@@ -60,7 +58,8 @@ pub async fn workers(state: &AppState, tenant: TenantId, with_ended: bool) -> Re
 }
 
 /// A worker that has so many of the tenant's steps.
-pub fn worker(running: u64, row: SessionRow, now: Timestamp) -> WorkerView {
+pub fn worker(state: &AppState, running: u64, row: SessionRow) -> WorkerView {
+    let (now, renewal) = (state.now(), state.worker_settings().renewal);
     let (is_over, state) = (row.is_over(now), row.state_at(now));
     let maintenance = row.maintenance_at(now).cloned();
     // What a worker of all tenants was seen to fail at may be another tenant's.
@@ -74,7 +73,7 @@ pub fn worker(running: u64, row: SessionRow, now: Timestamp) -> WorkerView {
     WorkerView {
         session_id: row.id,
         state,
-        silent: !is_over && Heartbeat::At(row.heartbeat_at).silent_since(now).is_some(),
+        silent: !is_over && Heartbeat::At(row.heartbeat_at).silent_since(renewal, now).is_some(),
         worker: row.worker,
         last_heartbeat_at: row.heartbeat_at,
         lease_expires_at: row.lease_expires_at,
