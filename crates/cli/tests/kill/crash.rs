@@ -19,8 +19,9 @@ use crate::fleet::{INTERLOCK, Member, Setup};
 use crate::target::Target;
 use crate::{folder, free_port, number};
 
-/// Workers that die at the same time, each with a queue of its own: a round waits for a lease more than it computes.
-const WORKERS_MAX: usize = 16;
+/// Workers that die at the same time, each with a queue of its own. With more of them on two cores, some lose leases that
+/// they should have kept.
+const WORKERS_MAX: usize = 8;
 /// What a worker is started for at least.
 const ROUNDS_PER_WORKER: usize = 5;
 /// The programs that are tasks here.
