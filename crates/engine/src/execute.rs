@@ -60,6 +60,9 @@ impl Engine {
                     cell.run = Some(run);
                     return Ok(answer);
                 }
+                Ok(ControlFlow::Continue(command)) if !command.is_weighed(&run) => {
+                    Err(EngineError::Contended { run: id })
+                }
                 Ok(ControlFlow::Continue(command)) => {
                     let known = DecideContext {
                         receipt: self.open_receipt(&run).await?,

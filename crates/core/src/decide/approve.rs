@@ -1,7 +1,7 @@
 //! Votes on an approval, and its two clocks: escalation reminds, expiry ends. Neither can approve.
 
 use super::draft::Draft;
-use super::{complete, fail, gated, guard};
+use super::{Command, complete, fail, gated, guard};
 use crate::limits;
 use crate::machine::approval::ApprovalEvent;
 use crate::machine::step::StepEvent;
@@ -11,8 +11,24 @@ use crate::rejection::Rejection;
 use crate::run::approval::{Approval, FallenVote, Met, Purpose, Vote, Voter};
 use crate::run::change::SideWrite;
 use crate::run::event::Event;
-use crate::run::{Agreed, Phase};
+use crate::run::{Agreed, Phase, Run};
 use crate::state::{ApprovalState, Control, Reason, StepKind};
+
+impl Command {
+    /// Whether a yes was weighed together with all the earlier ones that it would count with in this run. Otherwise it must
+    /// be weighed again, by who knows the accounts.
+    pub fn is_weighed(&self, run: &Run) -> bool {
+        let voter = match self {
+            Self::Vote { voter, approve: true, .. } => voter,
+            Self::Skip { voter: Some(voter), .. } => voter,
+            _ => return true,
+        };
+        match &run.current().phase {
+            Phase::WaitingApproval(open) => voter.has_weighed(open),
+            _ => true,
+        }
+    }
+}
 
 pub(super) struct Ballot {
     pub position: u32,

@@ -292,6 +292,15 @@ impl Voter {
         }
     }
 
+    /// Whether every earlier yes was weighed. One that came meanwhile rests on accounts that nobody has read. Where none was
+    /// read at all, none is asked for.
+    pub fn has_weighed(&self, open: &Approval) -> bool {
+        let is_read = |name: &str| self.accounts.iter().any(|account| account.name == name);
+        let fell = |vote: &Vote| self.fallen.iter().any(|fell| fell.vote == *vote);
+        let rests = |vote: &Vote| is_read(&vote.person) && vote.on_behalf_of.as_deref().is_none_or(is_read);
+        self.accounts.is_empty() || open.votes.iter().filter(|vote| vote.approve).all(|vote| fell(vote) || rests(vote))
+    }
+
     /// The person, and all who count as one with them.
     fn everybody(&self) -> impl Iterator<Item = &String> {
         iter::once(&self.person).chain(&self.on_behalf_of).chain(&self.one_with)
@@ -353,9 +362,10 @@ impl Approval {
             return refuse(format!("it is {} already", self.state));
         }
         let mut after = self.clone();
-        if vote.approve {
-            after.drop_fallen(&voter.fallen);
-        }
+        // A no drops only what stands in its own way.
+        let is_in_the_way = |fell: &&VoteToDrop| vote.approve || voter.everybody().any(|whose| fell.vote.is_of(whose));
+        let in_the_way: Vec<VoteToDrop> = voter.fallen.iter().filter(is_in_the_way).cloned().collect();
+        after.drop_fallen(&in_the_way);
         let cast = |whose: &&String| after.votes.iter().any(|earlier| earlier.is_of(whose));
         if let Some(whose) = voter.everybody().find(cast) {
             let approved = after.votes.iter().any(|earlier| earlier.is_of(whose) && earlier.approve);

@@ -88,4 +88,25 @@ on_both! {
         assert_eq!(open().await.approved_by(), ["bob"], "the right of the earlier voter is gone");
         stop(engine).await;
     }
+
+    async fn a_vote_counts_with_no_yes_that_was_not_weighed_with_it(database: &Database) {
+        let engine = engine(database).await;
+        let tenant = tenant(&engine, |_| {}).await;
+        let (ann, bob) = (approver(&engine, tenant, "ann").await, approver(&engine, tenant, "bob").await);
+        let gate = serde_json::from_str(r#"{"approvers":["sre"],"quorum":2}"#).unwrap();
+        let steps = vec![StepSpec::new("gate", Work::Approval(gate))];
+        let run = engine.runs().start(start(tenant, &plan(steps), "null")).await.unwrap().run;
+        reaches(&engine, tenant, run, RunState::WaitingApproval).await;
+        let loaded = engine.store().load_runs(&[(tenant, run)]).await.unwrap().pop().unwrap();
+        let Phase::WaitingApproval(open) = loaded.current().phase.clone() else { panic!("{loaded:?}") };
+        // Both are weighed before either has voted: of the other one nothing is known.
+        let [first, second] = [&ann, &bob].map(|account| {
+            let voter = Voter { accounts: vec![account.rights()], ..Voter::new(&account.name, account.groups.clone()) };
+            VoteRequest { approval: open.id, voter, approve: true, notes: None }
+        });
+        engine.runs().vote(tenant, run, first).await.unwrap();
+        let refused = engine.runs().vote(tenant, run, second).await;
+        assert!(matches!(refused, Err(EngineError::Contended { .. })), "{refused:?}");
+        stop(engine).await;
+    }
 }

@@ -23,6 +23,7 @@ use crate::secret::{GivenSecret, SecretPlace};
 use crate::shim::{self, Action, JoinedCgroup, ResourceLimits, ShimConfig, SocketRule};
 use crate::spec::{EgressMode, Namespace, Spec, Syscalls};
 use command::BwrapCommand;
+pub(crate) use spawner::end_process;
 use view::View;
 
 /// Who a command is on the host.

@@ -14,7 +14,24 @@ use super::command::BwrapCommand;
 
 struct Job {
     command: BwrapCommand,
-    reply: oneshot::Sender<io::Result<Pid>>,
+    reply: oneshot::Sender<io::Result<StartedProcess>>,
+}
+
+/// Killed and collected unless its caller takes it: a command must not go on unwatched.
+struct StartedProcess(Option<Pid>);
+
+impl Drop for StartedProcess {
+    fn drop(&mut self) {
+        if let Some(process) = self.0.take() {
+            end_process(process);
+        }
+    }
+}
+
+/// Kills a child of the spawner's thread, and collects it.
+pub(crate) fn end_process(process: Pid) {
+    let _ = kill_process(process, Signal::KILL);
+    let _ = waitpid(Some(process), WaitOptions::empty());
 }
 
 /// Starts a process as a child of the spawner's thread.
@@ -23,7 +40,8 @@ pub(super) async fn spawn(command: BwrapCommand) -> io::Result<Pid> {
     let jobs = jobs().ok_or_else(|| io::Error::other("the thread that starts sandboxes cannot be started"))?;
     let gone = || io::Error::other("the thread that starts sandboxes is gone");
     jobs.send(Job { command, reply }).map_err(|_| gone())?;
-    answer.await.map_err(|_| gone())?
+    let mut started = answer.await.map_err(|_| gone())??;
+    started.0.take().ok_or_else(gone)
 }
 
 fn jobs() -> Option<&'static Sender<Job>> {
@@ -32,11 +50,8 @@ fn jobs() -> Option<&'static Sender<Job>> {
         let (jobs, queue) = channel::<Job>();
         let work = move || {
             for Job { command, reply } in queue {
-                // The caller does not wait any more: the command must not go on unwatched.
-                if let Err(Ok(process)) = reply.send(command.start()) {
-                    let _ = kill_process(process, Signal::KILL);
-                    let _ = waitpid(Some(process), WaitOptions::empty());
-                }
+                // Where the caller does not wait any more, what it is sent is dropped.
+                let _ = reply.send(command.start().map(|process| StartedProcess(Some(process))));
             }
         };
         std::thread::Builder::new().name("sandbox-spawner".to_owned()).spawn(work).ok()?;

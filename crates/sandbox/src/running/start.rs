@@ -21,7 +21,7 @@ use super::supervise::{Supervisor, exited, reap};
 use super::{Chunk, Running};
 use crate::cgroup::Group;
 use crate::egress::Broker;
-use crate::launch::{Launch, LaunchedSandbox, Programs};
+use crate::launch::{Launch, LaunchedSandbox, Programs, end_process};
 use crate::limits;
 use crate::redact::Values;
 use crate::shim::{self, Attestation, Report};
@@ -141,7 +141,8 @@ struct Guard(Option<OwnedFd>);
 
 impl Guard {
     fn of(pid: Pid) -> io::Result<Self> {
-        Ok(Self(Some(pidfd_open(pid, PidfdFlags::NONBLOCK)?)))
+        let opened = pidfd_open(pid, PidfdFlags::NONBLOCK).inspect_err(|_| end_process(pid));
+        Ok(Self(Some(opened?)))
     }
 
     fn kill(&self) {

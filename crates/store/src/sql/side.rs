@@ -89,11 +89,13 @@ statements! {
         both: "DELETE FROM votes WHERE tenant_id = $1 AND approval_id = $2 AND person = $3"
     }
 
-    /// Guard, by the unique (tenant_id, name): the account is as it was read. Written as it is, so that PostgreSQL keeps others
-    /// from changing it before the commit; a row that is only looked at might change in between.
+    /// Guard, by the unique (tenant_id, name): the account is as it was read. PostgreSQL keeps others from changing it before the
+    /// commit, and votes of the same person do not wait for each other. SQLite, with one writer, counts only what is written.
     ACCOUNT_CHECK on users {
-        both: "UPDATE users SET roles = $1 WHERE tenant_id = $2 AND name = $3 AND roles = $1 AND groups = $4
-               AND disabled_at IS NULL"
+        sqlite: "UPDATE users SET roles = $1 WHERE tenant_id = $2 AND name = $3 AND roles = $1 AND groups = $4
+                 AND disabled_at IS NULL",
+        postgres: "SELECT 1 FROM users WHERE roles = $1 AND tenant_id = $2 AND name = $3 AND groups = $4
+                   AND disabled_at IS NULL FOR SHARE"
     }
 
     /// Guard: no other run continues this one.

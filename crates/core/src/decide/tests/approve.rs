@@ -135,6 +135,15 @@ fn a_reject_drops_no_vote() {
 }
 
 #[test]
+fn a_person_whose_yes_fell_can_say_no() {
+    let mut case = gated(|gate| gate.quorum = 2);
+    case.tells(|case| case.vote("ann", true));
+    let fallen = all_fallen(&case);
+    case.tell(Command::Vote { position: 0, voter: Voter { fallen, ..voter("ann") }, approve: false, notes: None });
+    assert_eq!(case.run.reason, Some(Reason::ApprovalRejected));
+}
+
+#[test]
 fn one_eligible_reject_rejects() {
     let mut case = gated(|gate| gate.quorum = 3);
     case.tells(|case| case.vote("ann", true)).tells(|case| case.vote("bob", false));

@@ -7,6 +7,7 @@ use interlock_core::run::Run;
 use interlock_core::run::approval::Approval;
 use interlock_core::state::RunState;
 use interlock_core::text::visible::{is_blank, visible};
+use interlock_engine::EngineError;
 use interlock_engine::commands::vote::VoteRequest;
 use interlock_protocol::approvals::{ApprovalView, CastVote, Voted, path};
 use interlock_store::ApprovalRow;
@@ -66,6 +67,9 @@ pub fn check_comment(field: &str, approve: bool, comment: Option<&str>) -> Resul
     Err(ApiError::invalid(format!("a rejection needs a reason: say in `{field}` why, it stands beside your vote")))
 }
 
+/// So often a vote is weighed anew where another one came, or an account changed, before it was committed.
+const WEIGHED_MAX: u32 = 5;
+
 /// Every way to vote over HTTP comes through here.
 pub async fn cast(
     state: &AppState,
@@ -88,9 +92,16 @@ pub async fn cast(
     // Where people of several lists are needed, those of each may decide.
     let asked = open_approval(run, approval).map_or_else(|| shown.approvers.clone(), Approval::asked_groups);
     let question = Question { approvers: &asked, quorum: shown.quorum, approve: word.approve };
-    let voter = voter(state, caller, run, question, &word.by).await?;
-    let request = VoteRequest { approval, voter, approve: word.approve, notes: word.notes.clone() };
-    let cast = state.runs().vote_by(tenant, run.id, request, caller.vote_metadata()).await;
+    let (mut meanwhile, mut tries) = (None, 1..WEIGHED_MAX);
+    let cast = loop {
+        let voter = voter(state, caller, meanwhile.as_ref().unwrap_or(run), question, &word.by).await?;
+        let request = VoteRequest { approval, voter, approve: word.approve, notes: word.notes.clone() };
+        let cast = state.runs().vote_by(tenant, run.id, request, caller.vote_metadata()).await;
+        if !matches!(cast, Err(EngineError::Contended { .. })) || tries.next().is_none() {
+            break cast;
+        }
+        meanwhile = Some(loaded(state, tenant, run.id).await?);
+    };
     let row = state.for_tenant(tenant).approval(approval).await?;
     let row = row.ok_or_else(|| ApiError::unknown("approval", &approval.to_string()))?;
     let approval = view::looked_up(state, tenant, row).await?;
