@@ -15,8 +15,8 @@ use crate::run::{Agreed, Phase, Run};
 use crate::state::{ApprovalState, Control, Reason, StepKind};
 
 impl Command {
-    /// Whether a yes was weighed together with all the earlier ones that it would count with in this run. Otherwise it must
-    /// be weighed again, by who knows the accounts.
+    /// Whether a yes was weighed together with all the earlier ones that it would count with in this run. If not, the caller,
+    /// who can read accounts, has to weigh it again.
     pub fn is_weighed(&self, run: &Run) -> bool {
         let voter = match self {
             Self::Vote { voter, approve: true, .. } => voter,

@@ -292,8 +292,8 @@ impl Voter {
         }
     }
 
-    /// Whether every earlier yes was weighed. One that came meanwhile rests on accounts that nobody has read. Where none was
-    /// read at all, none is asked for.
+    /// Whether every earlier yes was weighed. One that came meanwhile rests on accounts that nobody has read. A voter of whom no
+    /// account was read ([`Voter::new`]) rests on none; a server always reads the voter's own.
     pub fn has_weighed(&self, open: &Approval) -> bool {
         let is_read = |name: &str| self.accounts.iter().any(|account| account.name == name);
         let fell = |vote: &Vote| self.fallen.iter().any(|fell| fell.vote == *vote);

@@ -67,7 +67,7 @@ pub fn check_comment(field: &str, approve: bool, comment: Option<&str>) -> Resul
     Err(ApiError::invalid(format!("a rejection needs a reason: say in `{field}` why, it stands beside your vote")))
 }
 
-/// So often a vote is weighed anew where another one came, or an account changed, before it was committed.
+/// How often a vote is weighed at most: anew where another vote came, or an account changed, before it was committed.
 const WEIGHED_MAX: u32 = 5;
 
 /// Every way to vote over HTTP comes through here.
