@@ -16,6 +16,8 @@ use interlock_engine::deliver::NoOtherDestinations;
 use interlock_engine::{EncodedPlan, Engine, EngineError, EngineOptions, StartRun};
 use interlock_store::{Options, Store, StoreUrl, Tenant};
 
+use crate::fresh_postgres::fresh_postgres;
+
 static NUMBER: AtomicU32 = AtomicU32::new(0);
 
 /// A database of its own for one test, removed at the end.
@@ -33,16 +35,8 @@ impl Database {
     }
 
     pub async fn postgres() -> Self {
-        let server = std::env::var("INTERLOCK_TEST_POSTGRES")
-            .expect("INTERLOCK_TEST_POSTGRES is not set: run `make test`, or scripts/with-postgres");
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        let name = format!("engine_{}_{number}", std::process::id());
-        let (client, connection) = tokio_postgres::connect(&server, tokio_postgres::NoTls).await.unwrap();
-        let connection = tokio::spawn(connection);
-        client.batch_execute(&format!("CREATE DATABASE {name}")).await.unwrap();
-        drop(client);
-        connection.await.unwrap().unwrap();
-        let url = server.replace("/postgres?", &format!("/{name}?"));
+        let url = fresh_postgres(&format!("engine_{}_{number}", std::process::id())).await;
         Self { url: StoreUrl::Postgres(url), folder: None }
     }
 }

@@ -13,6 +13,8 @@ mod evidence;
 mod faults;
 mod feed;
 mod flags;
+#[path = "../../../store/tests/harness/fresh_postgres.rs"]
+mod fresh_postgres;
 mod harness;
 mod holders;
 mod judge;
@@ -29,6 +31,7 @@ mod scan;
 mod sessions;
 mod signals;
 mod skills;
+mod sole_tenant;
 mod subjects;
 mod target;
 mod tenants;

@@ -27,6 +27,8 @@ use tokio_util::sync::CancellationToken;
 use tower::ServiceExt;
 use uuid::Uuid;
 
+use crate::fresh_postgres::fresh_postgres;
+
 pub struct Api {
     pub engine: Engine,
     pub tenant: TenantId,
@@ -146,13 +148,7 @@ pub async fn key(engine: &Engine, secret: &ServerSecret, new: NewKey) -> String 
 
 /// A database of its own on the PostgreSQL of the tests.
 pub async fn postgres(name: &str) -> StoreUrl {
-    let server = std::env::var("INTERLOCK_TEST_POSTGRES")
-        .expect("INTERLOCK_TEST_POSTGRES is not set: run `make test`, or scripts/with-postgres");
-    let name = format!("{name}_{}", std::process::id());
-    let (client, connection) = tokio_postgres::connect(&server, tokio_postgres::NoTls).await.unwrap();
-    tokio::spawn(connection);
-    client.batch_execute(&format!("CREATE DATABASE {name}")).await.unwrap();
-    StoreUrl::Postgres(server.replace("/postgres?", &format!("/{name}?")))
+    StoreUrl::Postgres(fresh_postgres(&format!("{name}_{}", std::process::id())).await)
 }
 
 /// What an operation refuses with is what its description says.

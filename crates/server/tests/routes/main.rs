@@ -1,5 +1,5 @@
-//! The routes, asked in-process: an engine on a database in memory, in paused time. Only `connections`, `live` and
-//! `over_the_wire` open sockets.
+//! The routes, asked in-process: an engine on a database in memory, in paused time. Only few, such as
+//! `connections`, `live` and `over_the_wire`, open sockets.
 
 mod access_changes;
 mod agent;
@@ -13,6 +13,7 @@ mod bulk;
 mod bulk_matrix;
 mod channel;
 mod codes;
+mod confined_sockets;
 mod connections;
 mod cut;
 mod decisions;
@@ -25,6 +26,8 @@ mod ends;
 mod enrolment;
 mod executions;
 mod fallen_votes;
+#[path = "../../../store/tests/harness/fresh_postgres.rs"]
+mod fresh_postgres;
 mod guard;
 mod guarded;
 mod harness;
@@ -48,6 +51,7 @@ mod payloads;
 mod people;
 mod policy;
 mod previews;
+mod readiness;
 mod refusals;
 mod repeats;
 mod revocation;

@@ -19,6 +19,8 @@ use interlock_core::work::Claimer;
 use interlock_store::{Finding, Options, PutTenant, Store, StoreUrl, Tenant};
 use uuid::Uuid;
 
+use crate::fresh_postgres::fresh_postgres;
+
 pub const NOW: Timestamp = Timestamp(1_790_000_000_000);
 
 static NEXT: AtomicU64 = AtomicU64::new(1);
@@ -62,13 +64,17 @@ impl TestDatabase {
 
     /// A fresh database on the server that the variable names.
     pub async fn postgres() -> Self {
-        let server = std::env::var("INTERLOCK_TEST_POSTGRES").unwrap_or_else(|_| {
-            panic!("INTERLOCK_TEST_POSTGRES is not set: run `make test`, or `scripts/with-postgres cargo test …`")
-        });
-        let name = format!("store_{}_{}", std::process::id(), next());
-        admin(&server, &format!("CREATE DATABASE {name}")).await;
-        let url = server.replace("/postgres?", &format!("/{name}?"));
+        let url = fresh_postgres(&format!("store_{}_{}", std::process::id(), next())).await;
         Self { url: StoreUrl::Postgres(url), dir: None }
+    }
+
+    /// A database of PostgreSQL in which nothing is.
+    pub async fn empty_postgres() -> Self {
+        let server = std::env::var("INTERLOCK_TEST_POSTGRES")
+            .expect("INTERLOCK_TEST_POSTGRES is not set: run `make test`, or scripts/with-postgres");
+        let name = format!("empty_{}_{}", std::process::id(), next());
+        admin(&server, &format!("CREATE DATABASE {name}")).await;
+        Self { url: StoreUrl::Postgres(server.replace("/postgres?", &format!("/{name}?"))), dir: None }
     }
 
     pub fn path(&self) -> &std::path::Path {

@@ -5,6 +5,8 @@ mod approvals;
 mod check;
 mod feed;
 mod filled;
+#[path = "../harness/fresh_postgres.rs"]
+mod fresh_postgres;
 mod guards;
 mod harness;
 mod lanes;

@@ -112,7 +112,7 @@ async fn no_table_shows_another_tenants_rows() {
 /// A user who owns the tables and may do nothing beside.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn without_row_security_a_store_opens_only_where_that_was_asked_for() {
-    let database = TestDatabase::postgres().await;
+    let database = TestDatabase::empty_postgres().await;
     let StoreUrl::Postgres(url) = database.url.clone() else { panic!("not PostgreSQL") };
     let user = format!("plain_{}", fresh().simple());
     let made = format!("CREATE USER {user}; GRANT ALL ON SCHEMA public TO {user}; GRANT CREATE ON DATABASE ");
