@@ -14,6 +14,8 @@ mod bulk;
 mod config;
 #[path = "commands/costs.rs"]
 mod costs;
+#[path = "commands/enrolment.rs"]
+mod enrolment;
 #[path = "commands/evidence.rs"]
 mod evidence;
 #[path = "commands/harness.rs"]

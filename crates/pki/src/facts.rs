@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use interlock_core::time::Timestamp;
+use interlock_core::time::{Millis, Timestamp};
 use rustls_pki_types::CertificateDer;
 use rustls_pki_types::pem::PemObject as _;
 use x509_cert::Certificate;
@@ -12,11 +12,16 @@ use x509_cert::ext::pkix::name::GeneralName;
 
 use crate::PkiError;
 
+/// Clocks differ: a certificate is good from a little before it was made.
+pub(crate) const CLOCKS_APART: Millis = Millis::from_mins(5);
+
 /// What a certificate says.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CertificateFacts {
     /// The common name, if there is one; else the whole subject.
     pub subject: String,
+    /// Who has signed it, likewise.
+    pub issuer: String,
     pub not_before: Timestamp,
     pub not_after: Timestamp,
     /// In hexadecimal digits.
@@ -48,9 +53,10 @@ impl CertificateFacts {
         let instant = |time: x509_cert::time::Time| {
             Timestamp(i64::try_from(time.to_unix_duration().as_millis()).unwrap_or(i64::MAX))
         };
-        let subject = body.subject.to_string();
+        let name = |whole: String| whole.strip_prefix("CN=").map_or_else(|| whole.clone(), str::to_owned);
         Ok(Self {
-            subject: subject.strip_prefix("CN=").map_or(subject.clone(), str::to_owned),
+            subject: name(body.subject.to_string()),
+            issuer: name(body.issuer.to_string()),
             not_before: instant(body.validity.not_before),
             not_after: instant(body.validity.not_after),
             serial: hex(body.serial_number.as_bytes()),
@@ -60,6 +66,11 @@ impl CertificateFacts {
             issuer_der: body.issuer.to_der().map_err(unreadable)?,
             public_key_der: body.subject_public_key_info.to_der().map_err(unreadable)?,
         })
+    }
+
+    /// For how long one of our own was made: it is good from [`CLOCKS_APART`] before that.
+    pub fn lifetime(&self) -> Millis {
+        Millis(self.not_after.since(self.not_before).0.saturating_sub(CLOCKS_APART.0))
     }
 
     /// Of the first certificate in a PEM text.

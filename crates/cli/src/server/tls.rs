@@ -4,6 +4,8 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use interlock_core::time::Millis;
+use interlock_pki::WORKER_LIFETIME;
 use interlock_server::tls::{TlsOptions, WorkerCaFiles};
 
 use crate::output::exit::{Exit, ExitError};
@@ -30,6 +32,10 @@ pub struct TlsArgs {
     /// The authority's private key (PEM).
     #[arg(long, env = "INTERLOCK_TLS_WORKER_CA_KEY", value_name = "FILE")]
     tls_worker_ca_key: Option<PathBuf>,
+    /// How long the certificate of a worker is good, in seconds; the worker renews it when a third of that is left. A worker that
+    /// was stopped for longer enrols anew.
+    #[arg(long, env = "INTERLOCK_TLS_WORKER_CERT_SECONDS", value_name = "SECONDS", default_value_t = WORKER_LIFETIME.0 / 1_000, value_parser = clap::value_parser!(u64).range(15..=2_592_000))]
+    tls_worker_cert_seconds: u64,
     /// Speak plain HTTP also where other machines can reach it, because a proxy in front speaks HTTPS. Naming
     /// --trusted-proxies says the same.
     #[arg(long, env = "INTERLOCK_BEHIND_PROXY")]
@@ -61,7 +67,8 @@ impl TlsArgs {
             Some((folder.join(AUTHORITY), folder.join(AUTHORITY_KEY))).filter(|(ca, key)| ca.exists() && key.exists())
         };
         let worker_ca = ca_given.or_else(found).map(|(certificates, key)| WorkerCaFiles { certificates, key });
-        Ok(Some(TlsOptions { certificate, key, worker_ca }))
+        let worker_lifetime = Millis::from_secs(self.tls_worker_cert_seconds);
+        Ok(Some(TlsOptions { certificate, key, worker_ca, worker_lifetime }))
     }
 
     /// What clients on this machine trust the server by: the private authority, where that has signed the certificate.
@@ -112,6 +119,7 @@ mod tests {
             tls_key: none(),
             tls_worker_ca: none(),
             tls_worker_ca_key: none(),
+            tls_worker_cert_seconds: 86_400,
             behind_proxy: false,
         }
     }

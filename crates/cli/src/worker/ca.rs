@@ -34,7 +34,8 @@ enum CaVerb {
     /// within seconds.
     Server(NamedArgs),
     /// Make the next authority. Certificates of the one before stay good; new ones of workers come from the new one, and a
-    /// running server takes it within seconds. A day later every worker trusts it: then run `ca server`, and `ca retire`.
+    /// running server takes it within seconds. Once each worker has renewed its certificate (within a day, or the server's
+    /// --tls-worker-cert-seconds), it trusts the new one: then run `ca server`, and `ca retire`.
     Rotate(AuthorityArgs),
     /// Stop trusting the authorities before the current one.
     Retire(AuthorityArgs),
@@ -67,6 +68,8 @@ struct CaFolder(PathBuf);
 struct ShownCertificate {
     file: String,
     subject: String,
+    /// The authority that has signed it.
+    issuer: String,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     names: Vec<String>,
     serial: String,
@@ -139,8 +142,9 @@ fn rotate(printer: Printer, folder: &CaFolder) -> anyhow::Result<()> {
     folder.write(AUTHORITY, &format!("{}{before}", made.certificate), 0o644)?;
     folder.write(AUTHORITY_KEY, &made.key, 0o600)?;
     printer.note(&format!(
-        "Made the next authority. Workers get it with their next certificate, within a day. Clients that trust the server \
-         by a copy of {} need a fresh copy before `interlock worker ca server` is run.",
+        "Made the next authority. Workers get it with their next certificate, within a day (or the server's \
+         --tls-worker-cert-seconds). Clients that trust the server by a copy of {} need a fresh copy before `interlock worker \
+         ca server` is run.",
         folder.path(AUTHORITY).display()
     ));
     Ok(())
@@ -155,6 +159,7 @@ fn show(printer: Printer, folder: &CaFolder) -> anyhow::Result<()> {
             shown.push(ShownCertificate {
                 file: folder.path(file).display().to_string(),
                 subject: facts.subject,
+                issuer: facts.issuer,
                 names: facts.dns_names,
                 serial: facts.serial,
                 expires_at: facts.not_after,
@@ -172,9 +177,10 @@ fn show(printer: Printer, folder: &CaFolder) -> anyhow::Result<()> {
             // Writing to a string cannot fail.
             let _ = writeln!(
                 text,
-                "{}\n  {}{names}\n  until {}, serial {}",
+                "{}\n  {}{names}\n  signed by {}\n  until {}, serial {}",
                 certificate.file,
                 certificate.subject,
+                certificate.issuer,
                 span::instant(certificate.expires_at),
                 certificate.serial
             );

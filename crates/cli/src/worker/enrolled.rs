@@ -22,8 +22,10 @@ const KEY: &str = "worker.key";
 const CERTIFICATE: &str = "worker.pem";
 const AUTHORITIES: &str = "ca.pem";
 const NAME: &str = "worker.name";
-/// How often it is looked whether the certificate is due; a renewal that failed is tried again as often.
-const LOOK_EVERY: Duration = Duration::from_secs(30);
+/// How often it is looked whether the certificate is due; a renewal that failed is tried again as often. Of a short-lived
+/// certificate four looks fall into the third of its time in which it is due.
+const LOOK_EVERY_MAX: Duration = Duration::from_secs(30);
+const LOOKS_IN_A_LIFETIME: u32 = 12;
 
 /// The folder that holds who a worker is.
 pub struct IdentityFolder(PathBuf);
@@ -95,7 +97,7 @@ impl IdentityFolder {
 
     /// Renews the certificate when a third of its time is left, until `stop`. The transport goes on with the new one.
     pub async fn keep_renewing(self, place: ServerPlace, transport: HttpTransport, stop: CancellationToken) {
-        while stop.run_until_cancelled(tokio::time::sleep(LOOK_EVERY)).await.is_some() {
+        while stop.run_until_cancelled(tokio::time::sleep(self.look_every())).await.is_some() {
             match self.renew_if_due(&place, &transport).await {
                 Ok(None) => {}
                 Ok(Some(until)) => tracing::info!(until = %span::instant(until), "the worker's certificate is renewed"),
@@ -106,10 +108,14 @@ impl IdentityFolder {
         }
     }
 
+    fn look_every(&self) -> Duration {
+        let kept = self.read(CERTIFICATE).ok().and_then(|pem| CertificateFacts::of_pem(&pem).ok());
+        kept.map_or(LOOK_EVERY_MAX, |facts| look_every(facts.lifetime()))
+    }
+
     async fn renew_if_due(&self, place: &ServerPlace, transport: &HttpTransport) -> anyhow::Result<Option<Timestamp>> {
         let facts = CertificateFacts::of_pem(&self.read(CERTIFICATE)?)?;
-        let lifetime = facts.not_after.since(facts.not_before);
-        if facts.not_after.since(span::now()) > Millis(lifetime.0 / 3) {
+        if facts.not_after.since(span::now()) > Millis(facts.lifetime().0 / 3) {
             return Ok(None);
         }
         let body = RenewCertificate { request: self.key()?.signing_request()? };
@@ -162,10 +168,22 @@ impl IdentityFolder {
     }
 }
 
+/// How often it is looked whether a certificate that was made for so long is due.
+fn look_every(lifetime: Millis) -> Duration {
+    (lifetime.as_duration() / LOOKS_IN_A_LIFETIME).clamp(Duration::from_secs(1), LOOK_EVERY_MAX)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use interlock_protocol::enrolment::WorkerTerms;
+
+    #[test]
+    fn a_short_lived_certificate_is_looked_at_more_often() {
+        for (lifetime, seconds) in [(Millis::from_hours(24), 30), (Millis::from_secs(60), 5), (Millis(0), 1)] {
+            assert_eq!(look_every(lifetime), Duration::from_secs(seconds), "{lifetime:?}");
+        }
+    }
 
     #[test]
     fn a_worker_is_called_as_it_has_enrolled() {

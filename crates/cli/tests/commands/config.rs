@@ -134,6 +134,7 @@ fn a_check_says_what_a_server_or_a_worker_would() {
     for (text, says) in [
         ("lisen = \"127.0.0.1:1\"", "did you mean `listen`?"),
         ("session_lease_ms = 10", "the least is 400"),
+        ("session_lease_ms = 86400001", "the most 86400000"),
         ("worker_pause_ms = 99999999999", "`worker_pause_ms`"),
         ("assignment_ack_ms = 1", "`assignment_ack_ms`"),
         ("assignment_backoff_ms = 1", "`assignment_backoff_ms`"),

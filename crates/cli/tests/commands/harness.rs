@@ -48,6 +48,11 @@ impl Up {
         Self { server, folder, lines }
     }
 
+    /// A command that comes before the server.
+    pub fn run_in(folder: &std::path::Path, arguments: &[&str]) -> Output {
+        output(quiet(folder).args(arguments), "")
+    }
+
     /// Ends the server as a power cut would, and starts it again on the same folder.
     pub fn restart(&mut self, more: &[&str]) {
         self.server.kill().unwrap();
@@ -62,9 +67,8 @@ impl Up {
     }
 
     pub fn server(&self) -> String {
-        let line = self.printed("http://");
-        let start = line.find("http://").unwrap();
-        line[start..].split([',', ' ']).next().unwrap().to_owned()
+        let line = self.printed("Interlock is up: ");
+        line.trim_start_matches("Interlock is up: ").split([',', ' ']).next().unwrap().to_owned()
     }
 
     pub fn key(&self) -> String {

@@ -84,7 +84,8 @@ impl LoadedTls {
             let (pem, signing) = (read(&ca.certificates)?, read(&ca.key)?);
             let at = |source| TlsError::Certificate { path: ca.certificates.clone(), source };
             let authority = Authority::load(&pem, &signing).map_err(at)?;
-            Ok::<_, TlsError>((self::chain(&ca.certificates, &pem)?, Arc::new(WorkerIssuer::new(authority))))
+            let issuer = WorkerIssuer::new(authority, options.worker_lifetime);
+            Ok::<_, TlsError>((self::chain(&ca.certificates, &pem)?, Arc::new(issuer)))
         });
         let (roots, worker_issuer) = worker_issuer.transpose()?.unzip();
         let mut config = config(roots.unwrap_or_default(), certificate)?

@@ -1,10 +1,14 @@
 //! Certificates for workers, signed on request.
 
-use interlock_core::time::Timestamp;
-use interlock_pki::{Authority, PkiError, SigningRequest, WORKER_LIFETIME, WorkerIdentity};
+use interlock_core::time::{Millis, Timestamp};
+use interlock_pki::{Authority, PkiError, SigningRequest, WorkerIdentity};
 
 /// The authority of workers, as routes use it.
-pub struct WorkerIssuer(Authority);
+pub struct WorkerIssuer {
+    authority: Authority,
+    /// How long each certificate is good.
+    lifetime: Millis,
+}
 
 /// A signed certificate, and when it ends.
 pub struct SignedWorker {
@@ -13,13 +17,13 @@ pub struct SignedWorker {
 }
 
 impl WorkerIssuer {
-    pub(super) fn new(authority: Authority) -> Self {
-        Self(authority)
+    pub(super) fn new(authority: Authority, lifetime: Millis) -> Self {
+        Self { authority, lifetime }
     }
 
     /// What a worker trusts its server by, where the same authority has signed the server's certificate.
     pub fn authorities(&self) -> &str {
-        self.0.certificates()
+        self.authority.certificates()
     }
 
     pub fn sign(
@@ -28,7 +32,7 @@ impl WorkerIssuer {
         identity: &WorkerIdentity,
         now: Timestamp,
     ) -> Result<SignedWorker, PkiError> {
-        let certificate = self.0.issue_worker(request, identity, now)?;
-        Ok(SignedWorker { certificate, expires_at: now + WORKER_LIFETIME })
+        let certificate = self.authority.issue_worker(request, identity, now, self.lifetime)?;
+        Ok(SignedWorker { certificate, expires_at: now + self.lifetime })
     }
 }

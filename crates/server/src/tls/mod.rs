@@ -42,6 +42,8 @@ pub struct TlsOptions {
     pub key: PathBuf,
     /// The authority that signs the certificates of workers.
     pub worker_ca: Option<WorkerCaFiles>,
+    /// How long those are good.
+    pub worker_lifetime: Millis,
 }
 
 /// The authority of workers: its certificates, the newest first, and the newest one's key.

@@ -10,7 +10,7 @@ use interlock_core::state::RunState;
 use interlock_core::tenant::identity::Role;
 use interlock_core::time::{Millis, Timestamp};
 use interlock_engine::{EncodedPlan, Engine, StartRun};
-use interlock_pki::{Authority, NewAuthority, SERVER_LIFETIME};
+use interlock_pki::{Authority, NewAuthority, SERVER_LIFETIME, WORKER_LIFETIME};
 use interlock_server::identity::{NewKey, create_key};
 use interlock_server::tls::{Tls, TlsError, TlsOptions, WorkerCaFiles};
 use interlock_server::{ConnectionOptions, Server, ServerError, ServerOptions};
@@ -61,7 +61,7 @@ impl Files {
 
     pub fn options(&self) -> TlsOptions {
         let (certificate, key) = (self.folder.join("server.pem"), self.folder.join("server.key"));
-        TlsOptions { certificate, key, worker_ca: None }
+        TlsOptions { certificate, key, worker_ca: None, worker_lifetime: WORKER_LIFETIME }
     }
 }
 
