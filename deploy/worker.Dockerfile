@@ -5,6 +5,9 @@ ARG INTERLOCK_IMAGE=interlock:latest
 FROM ${INTERLOCK_IMAGE} AS interlock
 
 FROM debian:12-slim
+# Commands run in sandboxes that bubblewrap makes. Tasks need none of it; what commands need of the container besides is in
+# docs/guide/commands.md, "Commands in containers".
+RUN apt-get update && apt-get install -y --no-install-recommends bubblewrap && rm -rf /var/lib/apt/lists/*
 COPY --from=interlock /usr/local/bin/interlock /usr/local/bin/interlock
 COPY tasks/ /tasks/
 # The folder of the key is made here, so that a volume that is mounted there belongs to the worker's user.

@@ -5,8 +5,9 @@
 
 Alerts are checked and tested by promtool, the dashboards' queries are checked by it as rules, every metric that either names is
 one that a server has and every metric of a server is named by one of them, the subjects that operators look for have rows of their own
-with panels, every bound of a histogram that is asked for is one of a server's, every alert leads to a section of the runbooks, and every
-variable and every command with its flags in the compose file, the manifest, the units and the images is one that the binary knows.
+with panels, every bound of a histogram that is asked for is one of a server's, every alert leads to a section of the runbooks, every
+variable and every command with its flags in the compose file, the manifests, the units and the images is one that the binary knows, and
+a worker that is deployed by them to run commands can make sandboxes.
 """
 
 import json
@@ -103,6 +104,46 @@ def commands(text: str) -> list[list[str]]:
     return [words for words in ours if words and "pg_isready" not in words]
 
 
+def settings(*units: str) -> dict[str, str]:
+    """What a unit and its drop-ins say in the end."""
+    return dict(re.findall(r"^(\w+)=(.*)$", "\n".join(units), re.MULTILINE))
+
+
+def without_sandboxes(worker_image: str, unit: str, manifest: str) -> list[str]:
+    """What would keep a worker from making sandboxes: in its image, its unit with the drop-in, its manifest."""
+    found = []
+    last_stage = re.split(r"^FROM .*$", worker_image.replace("\\\n", " "), flags=re.MULTILINE)[-1]
+    if not re.search(r"^RUN .*apt-get install .*\bbubblewrap\b", last_stage, re.MULTILINE):
+        found.append("the worker's image has no bubblewrap")
+
+    said = settings(unit)
+    is_on = lambda name: said.get(name, "no").lower() not in ("no", "false", "off", "0", "")
+    # A user namespace may mount a /proc of its own only where the one outside is whole.
+    for name in ("ProtectKernelTunables", "ProtectKernelLogs"):
+        if is_on(name):
+            found.append(f"the worker's unit masks parts of /proc: {name}={said[name]}")
+    for name in ("ReadOnlyPaths", "InaccessiblePaths", "TemporaryFileSystem", "BindPaths", "BindReadOnlyPaths"):
+        if "/proc" in said.get(name, ""):
+            found.append(f"the worker's unit masks parts of /proc: {name}={said[name]}")
+    if said.get("ProcSubset", "all") != "all":
+        found.append(f"the worker's unit hides parts of /proc: ProcSubset={said['ProcSubset']}")
+    if is_on("RestrictNamespaces"):
+        found.append("the worker's unit may make no namespaces: RestrictNamespaces")
+    if is_on("ProtectControlGroups"):
+        found.append("the worker's unit may write no cgroups: ProtectControlGroups")
+    if missing := {"pids", "memory", "cpu"} - set(said.get("Delegate", "").split()):
+        found.append(f"the worker's unit is delegated no cgroups for {', '.join(sorted(missing))}")
+
+    manifest = re.sub(r"(?m)(^|\s)#.*$", "", manifest)
+    for needed in ("procMount: Unmasked", "hostUsers: false", "INTERLOCK_WORKER_IDENTITY", "INTERLOCK_COMMANDS", 'value: "https://'):
+        if needed not in manifest:
+            found.append(f"the manifest of workers that run commands does not say {needed}")
+    for refusing in ("seccompProfile: { type: RuntimeDefault }", "appArmorProfile: { type: RuntimeDefault }"):
+        if refusing in manifest:
+            found.append(f"the manifest of workers that run commands has a filter that refuses namespaces: {refusing}")
+    return found
+
+
 def main() -> None:
     program, metrics = sys.argv[1], metrics_of(sys.argv[2])
     alerts = DEPLOY / "prometheus/alerts.yaml"
@@ -142,9 +183,18 @@ def main() -> None:
                         - {re.sub(r"_(bucket|sum|count)$", "", name) for name in used}):
         sys.exit(f"no dashboard and no alert uses {', '.join(unused)}")
 
+    systemd = DEPLOY / "systemd"
+    unit = [systemd / "interlock-worker.service", systemd / "interlock-worker.service.d/commands.conf"]
+    if hindrances := without_sandboxes(
+        (DEPLOY / "worker.Dockerfile").read_text(),
+        "\n".join(path.read_text() for path in unit),
+        (DEPLOY / "kubernetes-worker.yaml").read_text(),
+    ):
+        sys.exit("\n".join(hindrances))
+
     ran = 0
     reference = (DEPLOY.parent / "docs/reference/config.md").read_text() + (DEPLOY.parent / "docs/reference/cli.md").read_text()
-    for path in [*DEPLOY.glob("*.yaml"), *DEPLOY.glob("*Dockerfile"), *(DEPLOY / "systemd").glob("*")]:
+    for path in [*DEPLOY.glob("*.yaml"), *DEPLOY.glob("*Dockerfile"), *filter(Path.is_file, systemd.rglob("*"))]:
         for name in set(re.findall(r"\bINTERLOCK_[A-Z_]+", path.read_text())) - OF_COMPOSE:
             if f"`{name}`" not in reference:
                 sys.exit(f"{path}: nothing reads {name}")

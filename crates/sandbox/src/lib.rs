@@ -52,9 +52,9 @@ pub use launch::Identity;
 pub use profile::{Profile, UnknownProfile};
 pub use request::{InvalidRequest, Request};
 pub use rules::{CommandRule, CommandRules, InvalidTemplate, NotPermitted, PermittedCommand, Template};
-pub use running::{Chunk, CommandResult, Outcome, OutputCount, Running, RunningControl, Stream};
+pub use running::{Chunk, CommandResult, Outcome, OutputCount, Running, Stream};
 pub use sandbox::{Sandbox, SandboxOptions, UNPRIVILEGED};
-pub use secret::{SecretNotLocked, SecretPlace, SecretValue};
+pub use secret::{SecretNotLocked, SecretValue};
 pub use shim::{Attestation, LandlockStatus};
 pub use spec::{
     CommandScope, Devices, EgressMode, LandlockMode, Limits, Namespace, Spec, Syscalls, SystemPaths, WorkDir,

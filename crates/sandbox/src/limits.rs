@@ -8,12 +8,10 @@ pub const ENVIRONMENT_MAX: usize = 128;
 pub const ENVIRONMENT_BYTES_MAX: usize = 64 << 10;
 pub const READ_ONLY_PATHS_MAX: usize = 64;
 pub const SECRETS_MAX: usize = 32;
-/// What fits a pipe whole: a secret is written before the command reads it.
+/// What fits a pipe whole: a secret is written before bubblewrap makes its file.
 pub const SECRET_BYTES_MAX: usize = 64 << 10;
 /// Shorter values would be found everywhere.
 pub const SECRET_BYTES_MIN: usize = 4;
-/// Numbers at which a command may find a secret, besides 0.
-pub const SECRET_DESCRIPTORS: std::ops::RangeInclusive<i32> = 3..=9;
 pub const EGRESS_TARGETS_MAX: usize = 64;
 pub const EGRESS_CONNECTIONS_MAX: usize = 32;
 pub const EGRESS_HEAD_BYTES_MAX: usize = 8 << 10;
@@ -27,10 +25,8 @@ pub const CHUNKS_WAITING_MAX: usize = 64;
 
 /// From the start of bubblewrap to the attestation.
 pub const START_TIMEOUT: Duration = Duration::from_secs(15);
-/// How long a command lives without renewals, unless the request says otherwise.
+/// How long a command lives without renewals.
 pub const WATCHDOG: Duration = Duration::from_secs(15);
-pub const WATCHDOG_MIN: Duration = Duration::from_millis(200);
-pub const WATCHDOG_MAX: Duration = Duration::from_mins(2);
 /// The shim's own clock runs this much longer than the worker's.
 pub const SHIM_WALL_GRACE: Duration = Duration::from_secs(5);
 pub const TERMINATE_GRACE_MAX: Duration = Duration::from_mins(1);

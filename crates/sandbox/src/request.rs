@@ -8,7 +8,7 @@ use crate::Profile;
 use crate::egress::Target;
 use crate::limits;
 use crate::rules::PermittedCommand;
-use crate::secret::{GivenSecret, SecretPlace, SecretValue};
+use crate::secret::{SecretFile, SecretValue};
 use crate::spec::WorkDir;
 use crate::variables::changes_code;
 
@@ -23,13 +23,12 @@ pub struct Request {
     pub(crate) env: BTreeMap<String, String>,
     pub(crate) work: Option<PathBuf>,
     pub(crate) read_only: Vec<PathBuf>,
-    pub(crate) secrets: Vec<GivenSecret>,
+    pub(crate) secrets: Vec<SecretFile>,
     pub(crate) redacted: Vec<SecretValue>,
     pub(crate) egress: Vec<Target>,
     pub(crate) timeout: Option<Duration>,
     pub(crate) watchdog: Duration,
     pub(crate) terminate_grace: Duration,
-    pub(crate) renewed_by_caller: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -52,7 +51,6 @@ impl Request {
             timeout: None,
             watchdog: limits::WATCHDOG,
             terminate_grace: Duration::ZERO,
-            renewed_by_caller: false,
         }
     }
 
@@ -69,15 +67,17 @@ impl Request {
         self
     }
 
-    /// A path of the host that the command may read and execute, at the same place.
+    /// A path of the host that the command may read and execute, at the same place. Only the tests' program stands where no
+    /// profile shows it.
+    #[cfg(any(test, feature = "probe"))]
     pub fn read_only(mut self, path: impl Into<PathBuf>) -> Self {
         self.read_only.push(path.into());
         self
     }
 
-    /// The secret is also redacted from the output.
-    pub fn secret(mut self, place: SecretPlace, value: SecretValue) -> Self {
-        self.secrets.push(GivenSecret { place, value });
+    /// The command finds the value in `/run/secrets/<name>`. It is also redacted from the output.
+    pub fn secret_file(mut self, name: impl Into<String>, value: SecretValue) -> Self {
+        self.secrets.push(SecretFile { name: name.into(), value });
         self
     }
 
@@ -99,7 +99,8 @@ impl Request {
         self
     }
 
-    /// How long the command lives without a renewal.
+    /// How long the command lives without a renewal, where a test has to tell the watchdog from what else ends a command.
+    #[cfg(feature = "probe")]
     pub fn watchdog(mut self, watchdog: Duration) -> Self {
         self.watchdog = watchdog;
         self
@@ -108,12 +109,6 @@ impl Request {
     /// On cancel and timeout: SIGTERM first, and the kill after this.
     pub fn terminate_grace(mut self, grace: Duration) -> Self {
         self.terminate_grace = grace;
-        self
-    }
-
-    /// The command lives as long as the caller calls `Running::renew`. Otherwise it is renewed while the worker runs.
-    pub fn renewed_by_caller(mut self) -> Self {
-        self.renewed_by_caller = true;
         self
     }
 
@@ -138,13 +133,6 @@ impl Request {
         let most = profile.spec().limits.wall;
         if self.wall() > most || self.wall().is_zero() {
             return invalid(format!("its timeout is not within {} s, which is what {profile} gives", most.as_secs()));
-        }
-        if self.watchdog < limits::WATCHDOG_MIN || self.watchdog > limits::WATCHDOG_MAX {
-            return invalid(format!(
-                "its watchdog is not within {:?} … {:?}",
-                limits::WATCHDOG_MIN,
-                limits::WATCHDOG_MAX
-            ));
         }
         if self.terminate_grace > limits::TERMINATE_GRACE_MAX {
             return invalid(format!("its grace is longer than {:?}", limits::TERMINATE_GRACE_MAX));
@@ -190,22 +178,16 @@ impl Request {
         if self.secrets.len() > limits::SECRETS_MAX || self.redacted.len() > limits::SECRETS_MAX {
             return invalid(format!("it has more than {} secrets", limits::SECRETS_MAX));
         }
-        let mut places: Vec<&SecretPlace> = Vec::new();
-        for GivenSecret { place, .. } in &self.secrets {
-            let fine = match place {
-                SecretPlace::Descriptor(number) => *number == 0 || limits::SECRET_DESCRIPTORS.contains(number),
-                SecretPlace::File(name) => {
-                    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
-                    !name.is_empty() && name.len() <= 64 && !name.starts_with('.') && name.chars().all(plain)
-                }
-            };
-            if !fine {
-                return invalid(format!("{place:?} is no place for a secret: a plain file name, 0, or 3 … 9"));
+        let mut names: Vec<&str> = Vec::new();
+        for SecretFile { name, .. } in &self.secrets {
+            let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+            if name.is_empty() || name.len() > 64 || name.starts_with('.') || !name.chars().all(plain) {
+                return invalid(format!("`{}` is no plain file name for a secret", name.escape_debug()));
             }
-            if places.contains(&place) {
-                return invalid(format!("two secrets are to be at {place:?}"));
+            if names.contains(&name.as_str()) {
+                return invalid(format!("two secrets are to be in the file `{name}`"));
             }
-            places.push(place);
+            names.push(name);
         }
         for value in self.secret_values() {
             let bytes = value.bytes();
@@ -215,9 +197,7 @@ impl Request {
             }
             let texts = self.command.argv().iter().chain(self.env.values());
             if texts.into_iter().any(|text| contains(text.as_bytes(), bytes)) {
-                return invalid(
-                    "a secret stands in its arguments or environment: pass it as a file or descriptor".to_owned(),
-                );
+                return invalid("a secret stands in its arguments or environment: pass it as a file".to_owned());
             }
         }
         Ok(())
@@ -277,8 +257,7 @@ mod tests {
     #[test]
     fn secrets_in_arguments_and_environment_are_refused_without_being_shown() {
         let secret = || SecretValue::new("hunter22").unwrap();
-        let in_argv = request(Profile::ProdStandard, &["/usr/bin/id", "--x=hunter22"])
-            .secret(SecretPlace::File("a".to_owned()), secret());
+        let in_argv = request(Profile::ProdStandard, &["/usr/bin/id", "--x=hunter22"]).secret_file("a", secret());
         let in_env = plain().env("TOKEN", "hunter22").redact(secret());
         for request in [in_argv, in_env] {
             let said = refused(&request);
@@ -288,22 +267,15 @@ mod tests {
     }
 
     #[test]
-    fn places_of_secrets_are_plain_and_distinct() {
-        let at = |place: SecretPlace| plain().secret(place, SecretValue::new("hunter22").unwrap());
-        for place in [
-            SecretPlace::File("../x".to_owned()),
-            SecretPlace::File(String::new()),
-            SecretPlace::File(".hidden".to_owned()),
-            SecretPlace::Descriptor(1),
-            SecretPlace::Descriptor(10),
-        ] {
-            assert!(refused(&at(place)).contains("no place"));
+    fn files_of_secrets_have_plain_and_distinct_names() {
+        let with = |name: &str| plain().secret_file(name, SecretValue::new("hunter22").unwrap());
+        for name in ["../x", "", ".hidden", "a/b", "a\n"] {
+            assert!(refused(&with(name)).contains("no plain file name"), "{name:?}");
         }
-        let other = SecretValue::new("hunter23").unwrap();
-        let twice = at(SecretPlace::Descriptor(3)).secret(SecretPlace::Descriptor(3), other);
+        let twice = with("token").secret_file("token", SecretValue::new("hunter23").unwrap());
         assert!(refused(&twice).contains("two secrets"));
         assert!(refused(&plain().redact(SecretValue::new("abc").unwrap())).contains("4 …"));
-        assert_eq!(at(SecretPlace::Descriptor(0)).check(), Ok(()));
+        assert_eq!(with("db.password").check(), Ok(()));
     }
 
     #[test]
@@ -323,6 +295,5 @@ mod tests {
         assert!(judged.unwrap_err().to_string().contains("HOME"), "no rule names it");
         assert!(refused(&plain().env("A=B", "")).contains("variable"));
         assert!(refused(&plain().timeout(Duration::from_secs(1_801))).contains("1800 s"));
-        assert!(refused(&plain().watchdog(Duration::from_millis(1))).contains("watchdog"));
     }
 }

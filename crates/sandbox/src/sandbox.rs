@@ -16,7 +16,6 @@ use crate::launch::{Identity, Launch, Programs};
 use crate::redact::Values;
 use crate::request::Request;
 use crate::running::{self, PreparedCommand, Running, StartError};
-use crate::secret::SecretPlace;
 use crate::shim::Action;
 use crate::spec::Namespace;
 use crate::state_folder::StateFolder;
@@ -107,7 +106,7 @@ impl Sandbox {
                 read_only: &request.read_only,
                 work: request.work.as_deref(),
                 broker: broker.as_ref().map(Broker::socket),
-                secret_files: request.secrets.iter().any(|secret| matches!(secret.place, SecretPlace::File(_))),
+                secret_files: !request.secrets.is_empty(),
             },
         );
         let launch = Launch {
@@ -132,7 +131,7 @@ impl Sandbox {
                 .map_err(|error| SandboxError::SecretsNotLocked(error.to_string()))?,
             group: Some(group),
             broker,
-            renewed_by_caller: request.renewed_by_caller,
+            renewed: true,
             terminate_grace: request.terminate_grace,
         };
         running::start(launch, &host.programs, prepared).await.map_err(|error| match error {

@@ -1,4 +1,4 @@
-//! Secrets on their way to a command: by descriptor or by file, never by argument or environment.
+//! Secrets on their way to a command: by file, never by argument or environment.
 
 use std::fmt;
 use std::sync::Arc;
@@ -38,17 +38,9 @@ impl fmt::Debug for SecretValue {
     }
 }
 
-/// Where a command finds a secret.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum SecretPlace {
-    /// `/run/secrets/<name>`, readable by the command only, gone with the sandbox.
-    File(String),
-    /// A pipe at this number: 0 is standard input. It can be read once.
-    Descriptor(i32),
-}
-
+/// The command finds the value in `/run/secrets/<name>`, which it alone can read, and which is gone with the sandbox.
 #[derive(Debug, Clone)]
-pub(crate) struct GivenSecret {
-    pub place: SecretPlace,
+pub(crate) struct SecretFile {
+    pub name: String,
     pub value: SecretValue,
 }

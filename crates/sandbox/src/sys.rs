@@ -194,8 +194,7 @@ pub(crate) fn keep_on_exec(raw: RawFd) -> io::Result<()> {
 
 /// Puts a descriptor at a number that exec closes, whatever stood there before.
 pub(crate) fn place_descriptor(from: RawFd, to: RawFd) -> io::Result<()> {
-    // SAFETY: the shim places secrets at numbers below those of the descriptors that it owns, and the child that becomes a
-    // sandbox its standard streams, which nothing owns.
+    // SAFETY: the child that becomes a sandbox places its standard streams, which nothing owns.
     check(unsafe { libc::dup3(from, to, libc::O_CLOEXEC) }.into()).map(drop)
 }
 

@@ -1,7 +1,7 @@
 //! Dependencies point downhill.
 //!
 //! `cli → server → engine → store → core`; `cli → worker → protocol → core`; `server → protocol`;
-//! `engine, worker → policy, connectors → core`; `engine, worker, connectors → credentials → core`;
+//! `engine → policy → core`; `engine, worker → connectors → core`; `engine, worker, connectors → credentials → core`;
 //! `engine, server → workflow → connectors (what they declare), core`; what calls the outside → `outbound`;
 //! `worker → sandbox → outbound`; `server, worker → broker`. What a test depends on is its own business.
 
@@ -33,7 +33,8 @@ const CRATES: &[(&str, May)] = &[
     ("server", May::Use(&["engine", "protocol", "broker", "store", "workflow", "core", "evidence", "outbound", "pki"])),
     (
         "worker",
-        May::Use(&["protocol", "broker", "core", "policy", "connectors", "credentials", "outbound", "pki", "sandbox"]),
+        // Not the policy: the server judges (docs/decisions/0059-policy-is-judged-by-the-server.md).
+        May::Use(&["protocol", "broker", "core", "connectors", "credentials", "outbound", "pki", "sandbox"]),
     ),
     ("cli", May::UseEverything),
     ("engine-tests", May::Use(&[])),

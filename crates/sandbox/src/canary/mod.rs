@@ -242,7 +242,7 @@ impl Prover<'_> {
 
     async fn try_run(&self, act: Act, spec: &Spec, group: Option<Group>, watchdog: Duration) -> Result<Trial, String> {
         let doors = group.as_ref().map(Group::doors).transpose().map_err(|error: io::Error| error.to_string())?;
-        let renewed_by_caller = act == Act::Wait;
+        let renewed = act != Act::Wait;
         let launch = Launch {
             profile: "canary",
             spec,
@@ -259,7 +259,7 @@ impl Prover<'_> {
             values: Values::new(&[]).map_err(|error| error.to_string())?,
             group,
             broker: None,
-            renewed_by_caller,
+            renewed,
             terminate_grace: Duration::ZERO,
         };
         let started = running::start(launch, &self.host.programs, prepared).await;

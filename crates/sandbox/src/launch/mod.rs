@@ -19,7 +19,7 @@ use rustix::process::{Gid, Pid, Uid};
 use crate::cgroup::Doors;
 use crate::limits;
 use crate::seccomp;
-use crate::secret::{GivenSecret, SecretPlace};
+use crate::secret::SecretFile;
 use crate::shim::{self, Action, JoinedCgroup, ResourceLimits, ShimConfig, SocketRule};
 use crate::spec::{EgressMode, Namespace, Spec, Syscalls};
 use command::BwrapCommand;
@@ -48,7 +48,7 @@ pub(crate) struct Launch<'a> {
     pub spec: &'a Spec,
     pub view: View,
     pub action: Action,
-    pub secrets: &'a [GivenSecret],
+    pub secrets: &'a [SecretFile],
     /// Whether the broker's socket is in the view.
     pub broker: bool,
     pub watchdog: Duration,
@@ -80,21 +80,16 @@ impl Launch<'_> {
         let (json_status, json_status_inside) = pipes::pipe()?;
         let (renewals_inside, renewals) = pipes::pipe()?;
         let mut passed = PassedDescriptors::default();
-        // Programs open `/dev/stdout` and `/dev/fd/3` anew, for which they must own the pipe.
+        // Programs open `/dev/stdout` anew, for which they must own the pipe.
         for pipe in [&stdout_inside, &stderr_inside] {
             give(pipe, programs.run_as)?;
         }
 
-        let mut secrets = Vec::new();
         let mut secret_files = Vec::new();
         for secret in self.secrets {
             let pipe = pipes::pipe_holding(secret.value.bytes())?;
             give(&pipe, programs.run_as)?;
-            let pipe = passed.add(pipe);
-            match &secret.place {
-                SecretPlace::Descriptor(to) => secrets.push((pipe, *to)),
-                SecretPlace::File(name) => secret_files.push((pipe, format!("{}/{name}", view::SECRETS))),
-            }
+            secret_files.push((passed.add(pipe), format!("{}/{}", view::SECRETS, secret.name)));
         }
         let config = ShimConfig {
             profile: self.profile.to_owned(),
@@ -111,7 +106,6 @@ impl Launch<'_> {
             cgroups: self.cgroups.clone(),
             status: passed.add(status_inside),
             renewals: passed.add(renewals_inside),
-            secrets,
             watchdog_ms: self.watchdog.as_millis() as u64,
             wall_ms: (self.wall + limits::SHIM_WALL_GRACE).as_millis() as u64,
             action: self.action,

@@ -83,16 +83,6 @@ impl Running {
         self.killer.ask(KillReason::Canceled);
     }
 
-    /// For a command that is renewed by its caller: it may live on.
-    pub fn renew(&self) {
-        self.killer.renew();
-    }
-
-    /// The same as `cancel` and `renew`, for callers that do not hold the output.
-    pub fn control(&self) -> RunningControl {
-        RunningControl(Arc::clone(&self.killer))
-    }
-
     /// What the shim saw of its confinement, right before the command.
     pub fn attestation(&self) -> &Attestation {
         &self.attestation
@@ -103,19 +93,5 @@ impl Drop for Running {
     fn drop(&mut self) {
         self.killer.note(KillReason::Dropped);
         self.killer.kill();
-    }
-}
-
-/// A hand on a running command.
-#[derive(Debug, Clone)]
-pub struct RunningControl(Arc<Killer>);
-
-impl RunningControl {
-    pub fn cancel(&self) {
-        self.0.ask(KillReason::Canceled);
-    }
-
-    pub fn renew(&self) {
-        self.0.renew();
     }
 }

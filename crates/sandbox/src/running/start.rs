@@ -31,7 +31,8 @@ pub(crate) struct PreparedCommand {
     pub values: Arc<Values>,
     pub group: Option<Group>,
     pub broker: Option<Broker>,
-    pub renewed_by_caller: bool,
+    /// Not for the canary that is to die for want of renewals.
+    pub renewed: bool,
     pub terminate_grace: Duration,
 }
 
@@ -120,7 +121,7 @@ pub(crate) async fn start(
         group: prepared.group,
         broker: prepared.broker,
         terminate_grace: prepared.terminate_grace,
-        renew_every: (!prepared.renewed_by_caller).then_some(watchdog / 4),
+        renew_every: prepared.renewed.then_some(watchdog / 4),
         began,
         wall,
         pump: tokio::spawn(pump.run()),

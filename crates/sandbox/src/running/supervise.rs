@@ -26,7 +26,7 @@ pub(super) struct Supervisor {
     pub group: Option<Group>,
     pub broker: Option<Broker>,
     pub terminate_grace: Duration,
-    /// None where the caller renews.
+    /// None for the canary that is to die for want of renewals.
     pub renew_every: Option<Duration>,
     pub began: Instant,
     pub wall: Duration,
@@ -58,7 +58,7 @@ impl Supervisor {
     /// The shim's last report; none where it died without one.
     async fn until_last_word(&mut self) -> Option<Report> {
         let killer = Arc::clone(&self.killer);
-        let mut renewals = tokio::time::interval(self.renew_every.unwrap_or(limits::WATCHDOG_MAX));
+        let mut renewals = tokio::time::interval(self.renew_every.unwrap_or(limits::WATCHDOG));
         renewals.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let timed_out = sleep_until(self.began + self.wall);
         tokio::pin!(timed_out);

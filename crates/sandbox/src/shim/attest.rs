@@ -156,7 +156,6 @@ mod tests {
             }],
             status: 0,
             renewals: 0,
-            secrets: Vec::new(),
             watchdog_ms: 0,
             wall_ms: 0,
         }

@@ -10,7 +10,7 @@ use crate::control::Control;
 use crate::shim::acts::Act;
 use crate::spec::{LandlockMode, Namespace, Syscalls};
 
-/// The order to the shim. It holds no secret: those travel in pipes of their own.
+/// The order to the shim. It holds no secret: bubblewrap makes their files from pipes of their own.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct ShimConfig {
     pub profile: String,
@@ -28,8 +28,6 @@ pub struct ShimConfig {
     pub status: RawFd,
     /// A byte for each renewal; closed when the worker is gone.
     pub renewals: RawFd,
-    /// Pipes with secrets: the number that the shim got, and the number that the command finds it at.
-    pub secrets: Vec<(RawFd, RawFd)>,
     /// How long the command lives without a renewal.
     pub watchdog_ms: u64,
     /// How long the command lives at all. The worker is to end it before that.

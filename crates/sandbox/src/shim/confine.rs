@@ -14,9 +14,6 @@ pub(super) fn confine(config: &ShimConfig) -> io::Result<LandlockStatus> {
     limit(config.resources)?;
     let landlocked = files::restrict(config.landlock, &config.files)?;
     sys::close_on_exec_from(3)?;
-    for (_, to) in &config.secrets {
-        sys::keep_on_exec(*to)?;
-    }
     let sockets = match config.sockets {
         SocketRule::None => Sockets::None,
         SocketRule::Unix => Sockets::Unix,

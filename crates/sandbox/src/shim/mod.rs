@@ -21,7 +21,7 @@ pub(crate) use watch::{RENEW, TERMINATE};
 
 use std::fs::File;
 use std::io::{self, Read, Write};
-use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::os::fd::{OwnedFd, RawFd};
 use std::os::unix::fs::MetadataExt;
 use std::process::{Child, Command, Stdio};
 
@@ -35,7 +35,7 @@ pub const MARK: &str = "--sandbox-shim";
 pub(crate) const PATH_INSIDE: &str = "/.shim";
 /// The exit code of a shim that could not do its work.
 const EXIT_FAILED: i32 = 125;
-/// Above the numbers at which a command finds its secrets.
+/// Above the numbers of a command's own.
 const OWN_DESCRIPTORS: RawFd = 64;
 const CONFIG_BYTES_MAX: u64 = 1 << 20;
 
@@ -71,7 +71,6 @@ fn run(config: RawFd) -> io::Result<i32> {
     set_dumpable_behavior(DumpableBehavior::NotDumpable)?;
     let status = own(config.status)?;
     let renewals = own(config.renewals)?;
-    let secrets = place_secrets(&config)?;
     // A sandbox that ends before the worker has a hold of it could not be told from one that never was.
     if !watch::first_renewal(&config, &renewals)? {
         return Ok(EXIT_FAILED);
@@ -84,7 +83,6 @@ fn run(config: RawFd) -> io::Result<i32> {
             return Ok(EXIT_FAILED);
         }
     };
-    secrets.close()?;
     report(&status, &Report::Started)?;
     let last = watch::until_end(&config, &child, &renewals)?;
     let code = match &last {
@@ -105,30 +103,6 @@ fn read_config(raw: RawFd) -> io::Result<ShimConfig> {
 fn own(raw: RawFd) -> io::Result<OwnedFd> {
     let given = sys::take_descriptor(raw)?;
     Ok(rustix::io::fcntl_dupfd_cloexec(&given, OWN_DESCRIPTORS)?)
-}
-
-/// Secrets at the numbers where the command looks for them, as long as the command has not been started.
-struct PlacedSecrets(Vec<RawFd>);
-
-fn place_secrets(config: &ShimConfig) -> io::Result<PlacedSecrets> {
-    // First out of the way, all of them: one may have come in at the number of another.
-    let moved: io::Result<Vec<(OwnedFd, RawFd)>> =
-        config.secrets.iter().map(|(from, to)| Ok((own(*from)?, *to))).collect();
-    let mut placed = Vec::new();
-    for (from, to) in moved? {
-        sys::place_descriptor(from.as_raw_fd(), to)?;
-        placed.push(to);
-    }
-    Ok(PlacedSecrets(placed))
-}
-
-impl PlacedSecrets {
-    fn close(self) -> io::Result<()> {
-        for raw in self.0.into_iter().filter(|raw| *raw > 2) {
-            drop(sys::take_descriptor(raw)?);
-        }
-        Ok(())
-    }
 }
 
 /// Forks. The child confines itself, attests, and executes the command or tries what it was told to try.

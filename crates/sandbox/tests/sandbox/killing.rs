@@ -90,31 +90,6 @@ async fn the_end_of_the_command_is_the_end_of_what_it_left_in_the_background() {
 }
 
 #[tokio::test]
-async fn without_renewals_by_the_caller_the_watchdog_ends_it() {
-    let sandbox = sandbox().await;
-    let mark = mark("watchdog");
-    let request = probe(Profile::ProdCritical, &["tree", &mark]);
-    // Long enough for a busy machine to renew in time.
-    let watchdog = Duration::from_secs(5);
-    let mut running = sandbox.run(request.watchdog(watchdog).renewed_by_caller()).await.unwrap();
-    let control = running.control();
-    let renewing = tokio::spawn(async move {
-        loop {
-            control.renew();
-            tokio::time::sleep(Duration::from_millis(200)).await;
-        }
-    });
-    assert_eq!(running.next().await.unwrap().text(), "grown\n");
-    tokio::time::sleep(watchdog + Duration::from_secs(1)).await;
-    wait_for(&mark, PROCESSES_OF_A_TREE).await;
-    renewing.abort();
-    let ended = running.end().await;
-    assert_eq!(ended.outcome, Outcome::NotRenewed);
-    assert!(ended.duration > watchdog, "it lives as long as it is renewed: {:?}", ended.duration);
-    assert_eq!(living(&mark), 0);
-}
-
-#[tokio::test]
 async fn a_polite_command_may_end_by_itself_and_a_stubborn_one_is_killed() {
     let sandbox = sandbox().await;
     let (long, short) = (Duration::from_mins(1), Duration::from_millis(400));

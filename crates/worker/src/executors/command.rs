@@ -29,7 +29,7 @@ use interlock_core::work::output::OutputStream;
 use interlock_credentials::{Credentials, StepCredentials};
 use interlock_sandbox::{
     Chunk, CommandResult, CommandRules, Outcome, PermittedCommand, Profile, ProofState, Request, Running, Sandbox,
-    SandboxError, SecretPlace, SecretValue, Stream, Target, WorkDir,
+    SandboxError, SecretValue, Stream, Target, WorkDir,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -270,7 +270,7 @@ impl CommandTask {
             if let Some(shared) = &shared {
                 shared.remember(&value);
             }
-            request = request.secret(SecretPlace::File(name.clone()), value);
+            request = request.secret_file(name.clone(), value);
         }
         for target in &self.commands.options.egress {
             request = request.egress(target.clone());
@@ -470,10 +470,24 @@ impl Tail {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
+    use interlock_core::work::controls::required_controls;
     use interlock_sandbox::Control;
 
     use super::*;
     use crate::error::Happened;
+
+    /// The server names the controls that a worker's host lacks by this list.
+    #[test]
+    fn the_list_of_required_controls_is_the_table_of_profiles() {
+        for profile in Profile::ALL.iter().copied() {
+            let listed: BTreeSet<&str> = required_controls(profile.name()).collect();
+            let required: BTreeSet<&str> = profile.spec().required.iter().map(|control| control.name()).collect();
+            assert_eq!(listed, required, "{profile}");
+        }
+        assert_eq!(required_controls("lab").count(), 0);
+    }
 
     #[test]
     fn a_command_that_was_not_started_says_why_and_has_certainly_not_happened() {
