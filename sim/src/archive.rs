@@ -122,7 +122,7 @@ impl Archive {
             let options = EngineOptions { loops: false, ..options };
             let engine = Engine::open(store.clone(), options).await.map_err(|error| error.to_string())?;
             let parked = engine.runs().park_restored().await.map_err(|error| error.to_string())?;
-            say!(sim, "archive", "restored; {} runs are parked", parked.len());
+            say!(sim, "archive", "restored; {} runs are parked", parked.parked.len());
             engine.stop().await;
             Ok::<_, String>(())
         };

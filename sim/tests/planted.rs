@@ -56,12 +56,12 @@ macro_rules! caught {
 }
 
 caught! {
-    no_fence = NoFence by 22,
+    no_fence = NoFence by 36,
     attempt_not_raised = AttemptNotRaised,
     intent_not_committed = IntentNotCommitted,
     blind_retry = BlindRetry by 38,
     key_per_attempt = KeyPerAttempt by 7,
-    budget_not_charged = BudgetNotCharged by 6,
+    budget_not_charged = BudgetNotCharged by 5,
     iteration_not_raised = IterationNotRaised by 1,
     failed_is_good = FailedIsGood by 7,
     cancel_forgets_attempt = CancelForgetsAttempt by 2,
@@ -73,7 +73,7 @@ caught! {
     any_queue = AnyQueue by 5,
     signal_not_matched = SignalNotMatched,
     cap_not_checked = CapNotChecked by 1,
-    workflow_cap_not_checked = WorkflowCapNotChecked by 5,
+    workflow_cap_not_checked = WorkflowCapNotChecked by 7,
     queue_overtaken = QueueOvertaken by 125,
     start_signal_lost = StartSignalLost by 37,
     duplicate_start = DuplicateStart,
@@ -83,7 +83,7 @@ caught! {
     approval_inherited = ApprovalInherited,
     feed_skips = FeedSkips,
     feed_past_uncommitted = FeedPastUncommitted by 2,
-    epoch_not_raised = EpochNotRaised by 1,
+    epoch_not_raised = EpochNotRaised by 32,
     late_outcome_refused = LateOutcomeRefused by 7,
     scan_spins = ScanSpins by 8,
     restore_not_finished = RestoreNotFinished by 50,
@@ -111,5 +111,9 @@ caught! {
     refusal_is_delivery = RefusalIsDelivery in Outbound by 4,
     one_dead_letter_replayed = OneDeadLetterReplayed in Outbound by 31,
     claim_without_intent = ClaimWithoutIntent in UnnamedEffects by 5,
-    poll_ignores_max = PollIgnoresMax by 19,
+    poll_ignores_max = PollIgnoresMax by 12,
+    refusal_is_decision = RefusalIsDecision,
+    expiry_is_rejection = ExpiryIsRejection by 5,
+    resumed_past_refusal = ResumedPastRefusal by 9,
+    refusal_forgotten_while_paused = RefusalForgottenWhilePaused by 7,
 }

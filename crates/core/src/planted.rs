@@ -144,6 +144,14 @@ bugs! {
     PollIgnoresMax,
     /// On PostgreSQL a receipt is written whatever its state is.
     ReceiptNotGuarded,
+    /// A task that was refused by what it calls ends its run as denied by the policy, or as rejected by people.
+    RefusalIsDecision,
+    /// A run whose approval expired ends as one that people have rejected.
+    ExpiryIsRejection,
+    /// A run that stands at a refused approval can be resumed as it is, without a directive.
+    ResumedPastRefusal,
+    /// An approval that is refused while its run is paused stays open for further votes.
+    RefusalForgottenWhilePaused,
 }
 
 #[cfg(feature = "planted")]

@@ -91,6 +91,17 @@ impl Ballots {
         of_step.max_by_key(|(_, ballot)| ballot.number).map(|(approval, _)| *approval)
     }
 
+    /// Whether the step's last approval is open and decides on the run, and not on skipping the step.
+    pub fn is_question(&self, step: u32) -> bool {
+        let last = self.last(step).and_then(|approval| self.0.get(&approval));
+        last.is_some_and(|ballot| ballot.purpose != Purpose::Skip && ballot.resolved.is_none())
+    }
+
+    /// Whether an approval of the run has ended so. A rejection has a vote against it, or it would not have been let in.
+    pub fn has_any(&self, ended: ApprovalState) -> bool {
+        self.0.values().any(|ballot| ballot.resolved == Some(ended))
+    }
+
     /// Whether there is an approval about the step.
     pub fn is_asked(&self, step: u32) -> bool {
         self.0.values().any(|ballot| ballot.step == step)

@@ -7,7 +7,7 @@ use interlock_core::ids::{RunId, TenantId};
 use interlock_core::plan::Work;
 use interlock_core::run::Run;
 use interlock_core::run::receipt::Receipt;
-use interlock_core::state::{EffectClass, ReceiptState, RunState, StepKind, StepState};
+use interlock_core::state::{EffectClass, Reason, ReceiptState, RunState, StepKind, StepState};
 use interlock_core::time::{Millis, Timestamp};
 use interlock_store::{Page, ReadError, RunFilter, RunSummary, Tenant};
 use serde_json::Value;
@@ -100,6 +100,14 @@ fn ended(sim: &Sim, run: &Run) -> Result<(), String> {
         RunState::Failed => "runs failed",
         _ => "runs canceled",
     });
+    match run.reason {
+        Some(Reason::ApprovalRejected) => sim.tally.count("runs that ended as rejected"),
+        Some(Reason::ApprovalExpired) => sim.tally.count("runs that ended as expired"),
+        _ => {}
+    }
+    let key = (run.tenant, run.id);
+    let refused = sim.ledger(|ledger| ledger.runs.get(&key).map_or(0, |model| model.refused_while_paused));
+    sim.tally.add("approvals refused while their run was paused", refused);
     Ok(())
 }
 

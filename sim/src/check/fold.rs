@@ -8,7 +8,7 @@ use interlock_core::plan::Work;
 use interlock_core::run::Run;
 use interlock_core::run::approval::Purpose;
 use interlock_core::run::event::Event;
-use interlock_core::state::{EffectClass, ReceiptState, RunState, StepKind, StepState};
+use interlock_core::state::{ApprovalState, EffectClass, Reason, ReceiptState, RunState, StepKind, StepState};
 use interlock_core::time::{Millis, Timestamp};
 use interlock_store::EventRecord;
 
@@ -54,6 +54,11 @@ pub struct RunModel {
     pub first_claim_at: Option<Timestamp>,
     /// Steps that run once more because people have approved that, and what they approved.
     pub reruns: BTreeMap<u32, ApprovalId>,
+    /// Approvals that were rejected, or expired, while the run was paused.
+    pub refused_while_paused: u64,
+    is_paused: bool,
+    /// The policy has denied something that one of its steps was about to do.
+    is_denied: bool,
     rollback: Vec<u32>,
     at: Timestamp,
     canceling: bool,
@@ -110,7 +115,10 @@ impl RunModel {
         match event {
             Event::RunCanceled { done: false, .. } => self.canceling = true,
             Event::RunCanceled { done: true, .. } => self.ended = Some(RunState::Canceled),
-            Event::RunFailed { .. } => self.ended = Some(RunState::Failed),
+            Event::RunFailed { reason, .. } => {
+                self.ended = Some(RunState::Failed);
+                return self.has_cause(*reason);
+            }
             Event::RunCompleted {} => return self.completed(run),
             Event::StepStarted { step, attempt, .. } => return self.started(run, *step, *attempt),
             Event::StepCompleted { step, attempt, .. } => return self.succeeded(run, *step, *attempt),
@@ -156,22 +164,27 @@ impl RunModel {
                 let stages = |stage| matches!(stage, Stage::Idle | Stage::Asking | Stage::Done(StepState::Failed));
                 return self.leave(*step, Stage::Asking, stages);
             }
+            Event::RunPaused { .. } => self.is_paused = true,
+            Event::RunResumed {} => return self.resumed(),
+            Event::PolicyDecided { verdict, .. } => self.is_denied |= verdict == "deny",
             Event::ApprovalVoted { step, .. }
             | Event::ApprovalEscalated { step, .. }
             | Event::ApprovalResolved { step, .. } => {
+                let is_refusal = matches!(
+                    event,
+                    Event::ApprovalResolved { status: ApprovalState::Rejected | ApprovalState::Expired, .. }
+                );
+                self.refused_while_paused += u64::from(self.is_paused && is_refusal);
                 return self.leave(*step, Stage::Asking, |stage| stage == Stage::Asking);
             }
             Event::ReceiptRecorded { step, attempt, receipt, state, .. } => {
                 return self.receipt(run, (*step, *attempt), *receipt, *state);
             }
             Event::RunCreated { .. }
-            | Event::PolicyDecided { .. }
             | Event::EffectDeduplicated { .. }
             | Event::RunAssigned { .. }
             | Event::RunOffered { .. }
             | Event::RunUnassigned { .. }
-            | Event::RunPaused { .. }
-            | Event::RunResumed {}
             | Event::RollbackCompleted {} => {}
         }
         Ok(())
@@ -184,6 +197,31 @@ impl RunModel {
         }
         self.step_mut(step).stage = to;
         Ok(())
+    }
+
+    /// What stands at an approval that was refused, or that a skip asks for, goes on by a directive and not by being resumed.
+    fn resumed(&mut self) -> Result<(), String> {
+        self.is_paused = false;
+        let mut asking = (0..).zip(&self.steps).filter(|(_, step)| step.stage == Stage::Asking);
+        match asking.find(|(step, _)| !self.ballots.is_question(*step)) {
+            Some((step, _)) => Err(format!("P5: although step {step} stands at an approval that was not given")),
+            None => Ok(()),
+        }
+    }
+
+    /// Only a decision denies, only a vote rejects, and only an approval expires: what a run says of why it has stopped must
+    /// have happened to it.
+    pub fn has_cause(&self, reason: Option<Reason>) -> Result<(), String> {
+        let has_happened = match reason {
+            Some(Reason::PolicyDenied) => self.is_denied,
+            Some(Reason::ApprovalRejected) => self.ballots.has_any(ApprovalState::Rejected),
+            Some(Reason::ApprovalExpired) => self.ballots.has_any(ApprovalState::Expired),
+            _ => true,
+        };
+        match reason.filter(|_| !has_happened) {
+            Some(reason) => Err(format!("has the reason {reason}, and nothing of the kind has happened to the run")),
+            None => Ok(()),
+        }
     }
 
     fn completed(&mut self, run: &Run) -> Result<(), String> {

@@ -282,6 +282,7 @@ fn compare(model: &RunModel, run: &Run) -> Result<(), String> {
     if run.state != projected && !run.state.is_terminal() {
         return Err(format!("P4: it is stored as {} and its steps say {projected}", run.state));
     }
+    model.has_cause(run.reason).map_err(|what| format!("P5: it {what}"))?;
     if model.ended.is_some() != run.state.is_terminal() {
         return Err(format!("P4: it is {}, and its events say that it ended: {:?}", run.state, model.ended));
     }

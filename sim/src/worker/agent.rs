@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use interlock_core::ids::SessionId;
 use interlock_core::plan::Work;
+use interlock_core::plan::retry::ErrorClass;
 use interlock_core::work::{AttemptRef, EffectAnswer, EffectIntent, EffectOutcome, ReportedOutcome, WorkerHello};
 use interlock_engine::{Engine, EngineError};
 use interlock_protocol::agent::{
@@ -139,7 +140,10 @@ async fn perform(process: Arc<Process>, context: interlock_worker::TaskContext) 
         keys.push(effect::key_of(&effect.await?));
     }
     match attempt::own_failure(worker) {
-        Some(attempt::OwnFailure::Dead) => Err(TaskError::terminal("SIMULATED", attempt::told_by(at))),
+        Some(attempt::OwnFailure::Dead) => {
+            let class = attempt::refusal(worker, at).unwrap_or(ErrorClass::Terminal);
+            Err(TaskError::new(class, "SIMULATED", attempt::told_by(at)))
+        }
         Some(attempt::OwnFailure::Retry(Some(pause))) => Err(failure(at).after(pause.as_duration())),
         Some(attempt::OwnFailure::Retry(None)) => Err(failure(at)),
         None => Ok(Flow::Done(attempt::output(worker, assignment, &keys))),

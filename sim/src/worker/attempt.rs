@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use interlock_core::ids::SessionId;
+use interlock_core::json::Hash;
 use interlock_core::plan::retry::{ErrorClass, StepError};
 use interlock_core::state::{StepKind, TaskType};
 use interlock_core::time::Millis;
@@ -145,10 +146,13 @@ async fn perform(
             return Err(AttemptFailure::Stopped);
         }
     }
-    let error = error(ErrorClass::Unclassified, at);
     Ok(match own_failure(worker) {
-        Some(OwnFailure::Dead) => ReportedOutcome::Dead { error },
-        Some(OwnFailure::Retry(backoff)) => ReportedOutcome::Retry { error, backoff },
+        Some(OwnFailure::Dead) => {
+            ReportedOutcome::Dead { error: error(refusal(worker, at).unwrap_or(ErrorClass::Unclassified), at) }
+        }
+        Some(OwnFailure::Retry(backoff)) => {
+            ReportedOutcome::Retry { error: error(ErrorClass::Unclassified, at), backoff }
+        }
         None => ReportedOutcome::Completed { output: json_of(&output(worker, assignment, &keys)) },
     })
 }
@@ -201,6 +205,18 @@ pub fn output(worker: &Worker, assignment: &Assignment, keys: &[String]) -> Valu
         output["padding"] = "x".repeat(INLINE_MAX).into();
     }
     output
+}
+
+/// Some tasks that fail for good say that what they called has denied or rejected it, which is neither a decision nor a vote.
+/// Drawn from the attempt, so that no dice are thrown for it.
+pub fn refusal(worker: &Worker, at: AttemptRef) -> Option<ErrorClass> {
+    let class = match Hash::of(format!("{at:?}").as_bytes()).0[0] % 4 {
+        0 | 1 => ErrorClass::Denied,
+        2 => ErrorClass::Rejected,
+        _ => return None,
+    };
+    worker.caller.sim.tally.count("tasks that report a refusal");
+    Some(class)
 }
 
 /// The words by which the checks know whose error it is.
