@@ -2,10 +2,15 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { done, until } from './harness.mjs';
 
+/** How soon others see a vote; and the same where other tests run beside this one. */
+const PROMISED_MS = 2_000;
+const ON_A_BUSY_MACHINE_MS = 10_000;
+
 export function approvalTests(get) {
   test('two people approve in two browsers, and each sees the other’s vote within two seconds', async () => {
     const harness = get();
     // A busy machine may hold a vote up now and then, and not each time.
+    const eachWithin = process.env.INTERLOCK_TEST_BARS ? PROMISED_MS : ON_A_BUSY_MACHINE_MS;
     let soonest = Infinity;
     for (const incident of ['INC2001', 'INC2003']) {
       const [bob, cleo] = await Promise.all([harness.signIn('bob', '/approvals'), harness.signIn('cleo', '/approvals')]);
@@ -19,7 +24,9 @@ export function approvalTests(get) {
       await bob.getByRole('button', { name: 'Approve', exact: true }).click();
       const voted = Date.now();
       await cleo.locator('.card .quorum', { hasText: '1 of 2' }).first().waitFor();
-      soonest = Math.min(soonest, Date.now() - voted);
+      const after = Date.now() - voted;
+      assert.ok(after < eachWithin, `the vote on ${incident} was seen after ${after} ms`);
+      soonest = Math.min(soonest, after);
       await cleo.getByText('looked at the graphs').waitFor();
       await bob.getByText('You have voted').waitFor();
       assert.equal(await bob.locator('.decide').count(), 0, 'one person has one vote');
@@ -29,7 +36,7 @@ export function approvalTests(get) {
       await done(bob);
       await done(cleo);
     }
-    assert.ok(soonest < 2_000, `a vote was seen after ${soonest} ms at the soonest`);
+    assert.ok(soonest < PROMISED_MS, `a vote was seen after ${soonest} ms at the soonest`);
   });
 
   test('a rejected run waits for an operator, who rolls it back after a preview', async () => {

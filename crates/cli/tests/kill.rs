@@ -45,7 +45,7 @@ use std::time::Duration;
 use client::Client;
 use clock::WrongClock;
 use cluster::Cluster;
-use fleet::{Blow, Member, Setup};
+use fleet::{Deck, Member, Setup};
 use free_port::free_port;
 use ledger::Ledger;
 use operators::Operators;
@@ -58,6 +58,8 @@ const RUNS_PER_BLOW: usize = 2;
 /// Fewer than the workers have slots, so that the limit is asked, and sometimes refuses.
 const LIMIT: u32 = 8;
 const WORKERS: usize = 3;
+/// The database is killed by every so-many-th blow.
+const DATABASE_EVERY: u64 = 20;
 /// How far the machines' clocks are from the database's. A server refuses to start from five minutes on.
 const CLOCKS_MS: [i64; 3] = [0, 280_000, -280_000];
 
@@ -128,6 +130,7 @@ async fn survive(mut setup: Setup, mut database: Option<Cluster>, clocks_ms: &[i
     let mut operators = Operators { client: &client, approver: &approver, ledger: &ledger, runs: Vec::new() };
 
     let mut dealt: BTreeMap<String, u32> = BTreeMap::new();
+    let mut deck = Deck::default();
     let (mut database_gone_at, mut slow_starts) = (None, 0);
     for number in 0..blows {
         for _ in 0..RUNS_PER_BLOW {
@@ -135,9 +138,9 @@ async fn survive(mut setup: Setup, mut database: Option<Cluster>, clocks_ms: &[i
         }
         tokio::time::sleep(Duration::from_millis(random.u64(50..300))).await;
         fleet.iter_mut().for_each(Member::thaw_if_due);
-        let victim = match random.usize(..=fleet.len() * 2) {
-            0 if database.is_some() => Victim::Database,
-            index => Victim::Member(index % fleet.len()),
+        let victim = match number % DATABASE_EVERY {
+            0 if number > 0 && database.is_some() => Victim::Database,
+            _ => Victim::Member(random.usize(..fleet.len())),
         };
         let name = match victim {
             Victim::Database => {
@@ -151,7 +154,7 @@ async fn survive(mut setup: Setup, mut database: Option<Cluster>, clocks_ms: &[i
                 let frozen = fleet.iter().filter(|member| member.is_frozen()).count();
                 // The only server is not frozen for long: no other server could go on.
                 let is_only_server = servers == 1 && index == 0;
-                let blow = blow(&mut random, frozen + usize::from(is_only_server));
+                let blow = deck.deal(&mut random, frozen + usize::from(is_only_server));
                 fleet[index].suffer(blow, Duration::from_millis(LEASE_MS * 3 / 2), LONG_FREEZE).await;
                 format!("{blow:?} {}", if index < servers { "server" } else { "worker" })
             }
@@ -177,20 +180,18 @@ async fn survive(mut setup: Setup, mut database: Option<Cluster>, clocks_ms: &[i
     );
     assert!(blows < 30 || (restarted > 0 && successors > 0), "no run was restarted, or none got a successor");
     assert!(dealt.contains_key("Kill server") && dealt.contains_key("Kill worker"), "the blows missed: {dealt:?}");
+    if blows >= 60 {
+        let is_dealt = |blow: &str| dealt.keys().any(|name| name.starts_with(blow));
+        let has_all = ["Freeze", "LongFreeze", "Terminate"].into_iter().all(is_dealt);
+        assert!(has_all && (servers == 1 || is_dealt("Kill database")), "some blow was never dealt: {dealt:?}");
+    }
+    // Three in four of a whole deck.
+    let kills: u32 = dealt.iter().filter(|(name, _)| name.starts_with("Kill")).map(|(_, count)| count).sum();
+    assert!(blows < 30 || u64::from(kills) >= blows * 2 / 3, "only {kills} kills: {dealt:?}");
 
     drop(fleet);
     db_check(&setup.folder, &setup.store);
     let _ = std::fs::remove_dir_all(&setup.folder);
-}
-
-/// Mostly kills. One process at a time is frozen for long, so that the others can go on.
-fn blow(random: &mut fastrand::Rng, frozen: usize) -> Blow {
-    match random.u32(..12) {
-        0..=8 => Blow::Kill,
-        9 => Blow::Freeze,
-        10 if frozen == 0 => Blow::LongFreeze,
-        _ => Blow::Terminate,
-    }
 }
 
 /// The servers' folder is where the payloads are.

@@ -5,6 +5,11 @@ use std::time::Duration;
 use super::{Staging, heard};
 use crate::harness::now;
 
+/// How soon watchers see a decision.
+const PROMISED: Duration = Duration::from_secs(2);
+/// The same where other tests run beside this one.
+const ON_A_BUSY_MACHINE: Duration = Duration::from_secs(10);
+
 #[test]
 fn people_approve_and_reject_and_watchers_see_it_within_two_seconds() {
     let staging = Staging::start();
@@ -21,16 +26,18 @@ fn people_approve_and_reject_and_watchers_see_it_within_two_seconds() {
         heard(hearing, "approval.requested");
     }
     staging.sign_in("ada");
+    // A busy machine may hold one of them up, and not both.
+    let each_within = if std::env::var_os("INTERLOCK_TEST_BARS").is_some() { PROMISED } else { ON_A_BUSY_MACHINE };
     let mut soonest = Duration::MAX;
     for (verb, (subject, (_, hearing))) in ["approve", "reject"].iter().zip(["INC-1", "INC-2"].iter().zip(&watching)) {
         let decided = staging.up.run(&["approval", verb, subject, "--yes", "--reason", "looked at it"]);
         let answered = now();
         assert_eq!(decided.code, 0, "{decided:?}");
-        let seen = heard(hearing, "approval.resolved");
-        soonest = soonest.min(seen.saturating_duration_since(answered));
+        let after = heard(hearing, "approval.resolved").saturating_duration_since(answered);
+        assert!(after <= each_within, "{verb} was seen after {after:?}");
+        soonest = soonest.min(after);
     }
-    // A busy machine may hold one of them up, and not both.
-    assert!(soonest <= Duration::from_secs(2), "seen after {soonest:?} at the soonest");
+    assert!(soonest <= PROMISED, "seen after {soonest:?} at the soonest");
     heard(&watching[0].1, "session.completed");
     let shown = staging.up.run(&["run", "show", &runs[1], "-o", "json"]).json();
     assert!(["paused", "failed"].contains(&shown["state"].as_str().unwrap()), "{shown}");

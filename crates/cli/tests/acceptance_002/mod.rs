@@ -31,7 +31,10 @@ impl Drop for Process {
     }
 }
 
-/// A server without a worker for commands, and one elsewhere that runs them for staging.
+/// The label of the worker elsewhere, by which a step can ask for it.
+const FAR: &str = "place=far";
+
+/// A server without a worker for commands, unless it is told to have one, and a worker elsewhere that runs them for staging.
 struct Staging {
     /// Ends before the server, whose folder it uses.
     _worker: Process,
@@ -40,25 +43,26 @@ struct Staging {
 
 impl Staging {
     fn start() -> Self {
-        Self::with_secrets(|up| {
-            let secrets = up.path("secrets");
-            std::fs::create_dir_all(&secrets).unwrap();
-            std::fs::write(secrets.join("DB"), SECRET).unwrap();
-            ["--secrets".to_owned(), secrets.display().to_string()]
-        })
+        Self::with_secrets(secrets_in_files)
     }
 
     /// With a worker that has its secrets from elsewhere: the flag that says where.
     fn with_secrets(secrets: impl FnOnce(&Up) -> [String; 2]) -> Self {
-        let up = Up::start(&["--no-demo"]);
-        let allow = [
-            "/usr/bin/id {flags...}",
-            "/usr/bin/uname {flags...}",
-            "/usr/bin/cat {paths...}",
-            "/usr/bin/touch {path}",
-            "/usr/bin/sleep {s}",
-        ];
-        let commands = up.file("commands.toml", &format!("allow = {}\n", json!(allow)));
+        Self::beside(Up::start(&["--no-demo"]), secrets)
+    }
+
+    /// The server's own worker runs the same commands.
+    fn with_commands_inside() -> Self {
+        let folder = Up::new_folder();
+        let commands = folder.join("inside.toml");
+        std::fs::write(&commands, allowed_commands()).unwrap();
+        let up = Up::start_in(folder, &["--no-demo", "--commands", &commands.display().to_string()]);
+        Self::beside(up, secrets_in_files)
+    }
+
+    /// The worker elsewhere, beside a server.
+    fn beside(up: Up, secrets: impl FnOnce(&Up) -> [String; 2]) -> Self {
+        let commands = up.file("commands.toml", &allowed_commands());
         let [flag, place] = secrets(&up);
         known_commands(&up);
         let key = up.run(&["key", "create", "staging-worker", "--role", "worker"]).out;
@@ -70,6 +74,8 @@ impl Staging {
             &server,
             "--name",
             "staging-1",
+            "--label",
+            FAR,
             "--api-key-file",
             &key,
             "--commands",
@@ -144,6 +150,25 @@ impl Staging {
         });
         (Process(child), hearing)
     }
+}
+
+/// The file of a worker that runs these commands.
+fn allowed_commands() -> String {
+    let allow = [
+        "/usr/bin/id {flags...}",
+        "/usr/bin/uname {flags...}",
+        "/usr/bin/cat {paths...}",
+        "/usr/bin/touch {path}",
+        "/usr/bin/sleep {s}",
+    ];
+    format!("allow = {}\n", json!(allow))
+}
+
+fn secrets_in_files(up: &Up) -> [String; 2] {
+    let secrets = up.path("secrets");
+    std::fs::create_dir_all(&secrets).unwrap();
+    std::fs::write(secrets.join("DB"), SECRET).unwrap();
+    ["--secrets".to_owned(), secrets.display().to_string()]
 }
 
 /// The tenant's policy knows these commands, and where the credential may be used.

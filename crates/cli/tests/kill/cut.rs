@@ -17,6 +17,8 @@ const BYTES_MAX: u64 = 420;
 const LEASE_MS: u64 = 8_000;
 /// Workers keep their connections, so they get through fewer of them.
 const WORKER_STRIDE: usize = 7;
+/// Behind this byte at least of what workers send, and are answered, their connections are cut.
+const WORKER_BYTES_MIN: usize = 70;
 /// Runs that are looked after at the same time.
 const OPEN_MAX: usize = 12;
 
@@ -53,6 +55,8 @@ async fn connections_cut_at_every_byte_lose_and_repeat_nothing() {
         between.reached(),
         beside.reached()
     );
+    // Their heads are longer than this, so some were cut within.
+    assert!(beside.reached() >= WORKER_BYTES_MIN, "workers' connections were hardly cut");
     assert!(servers.iter_mut().all(|server| !server.gave_up()), "see {}", folder.display());
     drop((workers, servers));
     db_check(&setup.folder, &setup.store);

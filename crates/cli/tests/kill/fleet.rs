@@ -31,6 +31,26 @@ pub enum Blow {
     Terminate,
 }
 
+/// Blows in an order of chance, of which each kind comes as often as it should.
+#[derive(Default)]
+pub struct Deck(Vec<Blow>);
+
+impl Deck {
+    /// Mostly kills. One process at a time is frozen for long, so that the others can go on.
+    pub fn deal(&mut self, random: &mut fastrand::Rng, frozen: usize) -> Blow {
+        if self.0.is_empty() {
+            self.0 = vec![Blow::Kill; 9];
+            self.0.extend([Blow::Freeze, Blow::LongFreeze, Blow::Terminate]);
+            random.shuffle(&mut self.0);
+        }
+        match self.0.pop() {
+            Some(Blow::LongFreeze) if frozen > 0 => Blow::Terminate,
+            Some(blow) => blow,
+            None => Blow::Kill,
+        }
+    }
+}
+
 impl Member {
     pub fn start(name: impl Into<String>, command: impl Fn() -> Command + Send + 'static) -> Self {
         let child = command().spawn().unwrap();

@@ -30,7 +30,7 @@ pub fn takeover_max() -> Duration {
 
 /// `make soak` has the machine to itself and holds the tests to what is promised; beside other tests they have twice as
 /// long.
-fn has_machine() -> bool {
+pub fn has_machine() -> bool {
     std::env::var_os("INTERLOCK_TEST_BARS").is_some()
 }
 

@@ -12,7 +12,7 @@ use crate::clock::WrongClock;
 use crate::cluster::Cluster;
 use crate::database::Database;
 use crate::fleet::{Blow, Member, Setup};
-use crate::freeze::takeover_max;
+use crate::freeze::{has_machine, takeover_max};
 use crate::ledger::Ledger;
 use crate::{CLOCKS_MS, db_check, folder, free_port};
 
@@ -197,11 +197,13 @@ async fn servers_that_differ_by_the_tolerated_skew_agree() {
         pair.client.through(ahead).answers().await;
         apart_ms = pair.apart_ms(round).await;
         println!("the servers are {apart_ms} ms apart");
-        if apart_ms > STEP_MS / 4 {
+        // The rest is what two starts take, one after the other.
+        if apart_ms > STEP_MS / 2 {
             break;
         }
     }
-    assert!(apart_ms > STEP_MS / 4, "the servers are only {apart_ms} ms apart: this shows nothing");
+    let enough_ms = if has_machine() { STEP_MS / 2 } else { STEP_MS / 4 };
+    assert!(apart_ms > enough_ms, "the servers are only {apart_ms} ms apart: this shows nothing");
     pair.signals_are_heard().await;
     pair.leases_last().await;
     drop((first, second));
