@@ -125,8 +125,10 @@ pub const IDEMPOTENCY_ATTEMPTS_MAX: u32 = 3;
 /// A worker continues one run for at most this many steps, or this long, while others wait.
 pub const CONTINUE_STEPS_MAX: u32 = 16;
 pub const CONTINUE_TIME_MAX: Millis = Millis(250);
-/// A run whose running step has not been renewed for this long counts as orphaned.
+/// A run whose running step has not been renewed for this long, and for two leases, counts as orphaned.
 pub const ORPHANED_AFTER: Millis = Millis::from_mins(5);
+/// The longest lease of a session that may be set.
+pub const SESSION_LEASE_MAX: Millis = Millis::from_hours(24);
 /// How much later than it is due a heartbeat may come: after a renewal and this its worker is late, after two and this it is silent.
 pub const HEARTBEAT_GRACE: Millis = Millis::from_secs(1);
 

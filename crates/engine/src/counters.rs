@@ -12,6 +12,7 @@ use interlock_core::run::{Run, Step};
 use interlock_core::state::{ApprovalState, AssignmentState, RunState, StepKind, StepState};
 use interlock_core::work::AttemptRef;
 use interlock_core::work::credential::CredentialUsed;
+use interlock_core::work::fault::{SANDBOX_NOT_ATTESTED, SANDBOX_REFUSED};
 
 const STATES: usize = RunState::ALL.len();
 /// Upper bounds of run durations, in milliseconds; longer ones fall behind the last.
@@ -395,8 +396,9 @@ fn result(before: &Step, after: &Step) -> &'static str {
     }
 }
 
-/// Errors of a command that a worker refuses: by its own rules, or because its host cannot keep the profile.
-const REFUSED_BY_WORKER: [&str; 2] = ["COMMAND_NOT_PERMITTED", "SANDBOX_REFUSED"];
+/// Errors of a command that a worker refuses: by its own rules, because its host cannot keep the profile, or because the sandbox did
+/// not confine it as the profile orders. That a sandbox could not be set up just now is none of these.
+const REFUSED_BY_WORKER: [&str; 3] = ["COMMAND_NOT_PERMITTED", SANDBOX_REFUSED, SANDBOX_NOT_ATTESTED];
 /// The error of a step that the policy denies.
 const REFUSED_BY_POLICY: &str = "POLICY_DENIED";
 

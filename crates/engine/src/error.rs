@@ -125,9 +125,10 @@ impl From<SubmitError> for EngineError {
             SubmitError::Closed => Self::Closed,
             SubmitError::Refused(Refusal::TooManyPending) => Self::TooManyPending,
             SubmitError::Refused(refusal) => Self::Refused(refusal),
-            SubmitError::Stalled(_) | SubmitError::FileGone(_) | SubmitError::Restored(_) => {
-                Self::Stalled(error.to_string())
-            }
+            SubmitError::Stalled(_)
+            | SubmitError::FileGone(_)
+            | SubmitError::Restored(_)
+            | SubmitError::LanePanicked(_) => Self::Stalled(error.to_string()),
             SubmitError::DiskFull(_) => Self::DiskFull(error.to_string()),
             SubmitError::Corrupt(what) => Self::Store(what),
         }

@@ -64,16 +64,19 @@ impl Engine {
                     Err(EngineError::Contended { run: id })
                 }
                 Ok(ControlFlow::Continue(command)) => {
+                    let (assignable, unfit) = if matches!(command, Command::Tick) {
+                        Box::pin(self.assignable(&run)).await?
+                    } else {
+                        (0, Vec::new())
+                    };
                     let known = DecideContext {
-                        receipt: self.open_receipt(&run).await?,
+                        // A restore parks a run also where a receipt of it cannot be read.
+                        receipt: if matches!(command, Command::Park) { None } else { self.open_receipt(&run).await? },
                         lease: self.0.options.session_lease,
                         settles_after: self.0.options.effect_settles_after,
                         times: Some(Arc::clone(&self.0.options.assignment)),
-                        assignable: if matches!(command, Command::Tick) {
-                            Box::pin(self.assignable(&run)).await?
-                        } else {
-                            0
-                        },
+                        assignable,
+                        unfit,
                     };
                     let asked = CommandOrigin { by: by.clone(), now: self.now() };
                     match decide(&run, command, known, asked) {
@@ -97,12 +100,7 @@ impl Engine {
             }
             match self.submit(change).await {
                 Ok(change) => {
-                    let (before, held) = (run.state, run.current().session());
-                    self.0.counters.steps(&run, &change);
-                    run.apply(&change);
-                    self.0.counters.record(&run, Some(before), &change);
-                    self.committed(&run, &change);
-                    self.log_change(Some(before), held, &run, &change);
+                    self.take_in(&mut run, &change);
                     cell.run = Some(run);
                     return Ok(answer(&mut cell, &change));
                 }
@@ -134,9 +132,21 @@ impl Engine {
             if run.is_err() {
                 self.0.cells.forget(tenant, id);
             }
-            cell.run = Some(Box::new(run?));
+            let run = Box::new(run?);
+            let is_unparked = self.0.unparked.holds(tenant, id);
+            cell.run = Some(if is_unparked { Box::pin(self.park_late(run)).await? } else { run });
         }
         Ok(())
+    }
+
+    /// Brings a run in memory to where a committed change has brought it, and tells of it.
+    pub(crate) fn take_in(&self, run: &mut Run, change: &ChangeSet) {
+        let (before, held) = (run.state, run.current().session());
+        self.0.counters.steps(run, change);
+        run.apply(change);
+        self.0.counters.record(run, Some(before), change);
+        self.committed(run, change);
+        self.log_change(Some(before), held, run, change);
     }
 
     async fn open_receipt(&self, run: &Run) -> Result<Option<Box<Receipt>>, EngineError> {

@@ -1,7 +1,9 @@
 //! How an engine is doing.
 
-use interlock_store::StoreHealth;
+use interlock_core::time::Timestamp;
+use interlock_store::{ReadError, StoreHealth};
 
+use crate::boxed;
 use crate::counters::Counters;
 use crate::dispatch::Pressure;
 use crate::loops::supervise::LoopHealth;
@@ -13,6 +15,12 @@ impl EngineHealth {
     /// How the store is.
     pub fn store_health(&self) -> StoreHealth {
         self.0.0.store.health()
+    }
+
+    /// How many runs have a step in the hands of a worker that was not heard of for long, over all tenants.
+    #[boxed]
+    pub async fn orphans(&self, now: Timestamp) -> Result<u64, ReadError> {
+        self.0.0.store.orphans(now - self.0.worker_settings().orphaned_after()).await
     }
 
     /// How the loops are doing.

@@ -23,6 +23,7 @@ pub mod feed;
 mod health;
 pub mod ids;
 pub mod loops;
+pub mod message;
 mod missed;
 pub mod options;
 pub mod output;
@@ -34,10 +35,12 @@ pub mod schedules;
 pub mod sessions;
 pub mod set_aside;
 pub mod slack;
+pub mod sole_tenant;
 mod targets;
 pub mod tenants;
 pub mod traces;
 mod triggers;
+mod unparked;
 pub mod vault;
 pub mod webhooks;
 pub mod workflows;
@@ -82,6 +85,7 @@ pub(crate) struct Inner {
     pub sessions: sessions::Sessions,
     pub feed: feed::Feed,
     pub set_aside: set_aside::SetAside,
+    pub unparked: unparked::Unparked,
     pub outages: loops::outage::Outages,
     pub loops: loops::supervise::Loops,
     pub evaluator: evaluator::Evaluator,
@@ -89,6 +93,7 @@ pub(crate) struct Inner {
     pub rules: policy::Rules,
     pub standing: policy::StandingLeave,
     pub tenant_switches: tenants::TenantSwitches,
+    pub sole_tenant: Arc<sole_tenant::SoleTenant>,
     pub targets: targets::Targets,
     pub timers: loops::timers::Alarm,
     pub wake_sealer: tokio::sync::Notify,
@@ -136,12 +141,14 @@ impl Engine {
             sessions: sessions::Sessions::default(),
             feed: feed::Feed::default(),
             set_aside: set_aside::SetAside::default(),
+            unparked: unparked::Unparked::default(),
             outages: loops::outage::Outages::default(),
             loops: loops::supervise::Loops::new(options.clock.clone()),
             workflows: workflows::Cache::default(),
             rules: policy::Rules::default(),
             standing: policy::StandingLeave::default(),
             tenant_switches: tenants::TenantSwitches::default(),
+            sole_tenant: Arc::default(),
             evaluator: evaluator::Evaluator::new(options.expressions_in_place, options.expressions_max),
             targets: targets::Targets::default(),
             timers: loops::timers::Alarm::default(),
@@ -162,16 +169,18 @@ impl Engine {
             options,
         };
         let engine = Self(Arc::new(inner));
+        engine.learn_unparked().await?;
         if engine.0.options.loops {
             // Nothing is dispatched, and no timer runs, before what a restore left to do is done.
             let parked = if is_planted(Bug::RestoreNotFinished) {
                 Vec::new()
             } else {
-                engine.runs().park_restored().await.map_err(Box::new)?
+                engine.runs().park_restored().await.map_err(Box::new)?.parked
             };
             if !parked.is_empty() {
                 tracing::warn!(runs = parked.len(), "an interrupted restore was finished: runs that act are paused");
             }
+            engine.park_readable().await.map_err(Box::new)?;
             loops::spawn_all(&engine).await?;
         }
         Ok(engine)

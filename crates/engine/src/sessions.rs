@@ -12,6 +12,7 @@ use interlock_core::time::{Millis, Timestamp};
 use interlock_core::work::{Assignment, AttemptRef, WorkerHello, WorkerTerms};
 use interlock_store::{Changed, Claimed, CloseSession, RegisterSession, RenewSession, SessionRow, UnlistedClaim};
 
+use crate::Engine;
 use crate::boxed;
 use crate::dispatch::need::Need;
 use crate::dispatch::ready::GroupKey;
@@ -59,6 +60,11 @@ impl Sessions {
         self.map().values().any(|info| info.meets(key, need))
     }
 
+    /// Whether a session of this server runs commands and serves all tenants.
+    pub(crate) fn run_commands_of_all(&self) -> bool {
+        self.map().values().any(|info| info.runs_commands_of_all())
+    }
+
     /// The queues that sessions of this server take work from: all that the scan need look at.
     pub(crate) fn queues(&self) -> Vec<String> {
         let queues: BTreeSet<String> = self.map().values().flat_map(|info| info.queues.iter().cloned()).collect();
@@ -93,6 +99,14 @@ impl SessionOwner {
     fn owns(self, session: &SessionInfo) -> Result<(), EngineError> {
         let own = session.tenant == Some(self.tenant) && session.identity == self.identity;
         if own { Ok(()) } else { Err(EngineError::SessionGone) }
+    }
+}
+
+impl Engine {
+    /// The session that a row describes.
+    pub(crate) fn session_info(&self, row: SessionRow) -> Arc<SessionInfo> {
+        let at = (self.now(), self.0.options.fault_pause);
+        SessionInfo::of(row, at, Arc::clone(&self.0.sole_tenant))
     }
 }
 
@@ -141,11 +155,14 @@ impl Workers {
         };
         let asked_last_until = self.asked_last_until(&row).await?;
         self.0.0.store.write(RegisterSession(row.clone())).await?;
-        let info = SessionInfo::of(row, now, self.0.0.options.fault_pause);
+        let info = self.0.session_info(row);
         if let Some(until) = asked_last_until {
             info.ask_last_until(until);
         }
         self.follow_flag(&info).await?;
+        if info.runs_commands_of_all() {
+            self.0.sole_tenant_for_claim().await;
+        }
         self.0.0.sessions.map().insert(session, info);
         self.0.0.dispatch.rescan.notify_one();
         let options = &self.0.0.options;
@@ -167,11 +184,14 @@ impl Workers {
         let row = self.0.0.store.session(session).await?.filter(|row| row.state != WorkerState::Offline);
         let row = row.ok_or(EngineError::SessionGone)?;
         let asked_last_until = self.asked_last_until(&row).await?;
-        let info = SessionInfo::of(row, now, self.0.0.options.fault_pause);
+        let info = self.0.session_info(row);
         if let Some(until) = asked_last_until {
             info.ask_last_until(until);
         }
         self.follow_flag(&info).await?;
+        if info.runs_commands_of_all() {
+            self.0.sole_tenant_for_claim().await;
+        }
         self.0.0.sessions.map().insert(session, Arc::clone(&info));
         self.0.0.dispatch.rescan.notify_one();
         Ok(info)
@@ -204,7 +224,7 @@ impl Workers {
             return Ok(info);
         }
         let row = self.0.0.store.session(session).await?.ok_or(EngineError::SessionGone)?;
-        Ok(SessionInfo::of(row, self.0.now(), self.0.0.options.fault_pause))
+        Ok(self.0.session_info(row))
     }
 
     /// Whether the session may say what became of this attempt: a run of another tenant does not exist for it. One that
@@ -244,6 +264,11 @@ impl Workers {
             && let Err(error) = self.lose_assignments(session, "its worker takes no more work").await
         {
             tracing::debug!(%session, %error, "runs of a draining session could not be given to others yet");
+        }
+        if info.runs_commands_of_all()
+            && let Err(error) = self.keep_runs_of_sole_tenant(session).await
+        {
+            tracing::debug!(%session, %error, "runs of a worker of all tenants could not be given to others yet");
         }
         let before = row.map(|row| row.unlisted).unwrap_or_default();
         let claims = self.0.0.store.claims_of(session).await?;

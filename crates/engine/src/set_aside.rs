@@ -14,6 +14,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use futures::FutureExt;
 use interlock_core::ids::{JobId, OutboundId, OutboxId, RunId, ScheduleId, SlackId, TenantId};
 use interlock_core::planted::{Bug, is_planted};
+use interlock_core::text::panic::message_of;
 use interlock_core::time::{Millis, Timestamp};
 use interlock_store::ReadError;
 
@@ -189,12 +190,6 @@ impl Engine {
             }
         }
     }
-}
-
-/// What a panic said.
-pub(crate) fn message_of(panic: &(dyn std::any::Any + Send)) -> &str {
-    let text = panic.downcast_ref::<&str>().copied();
-    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("it said nothing")
 }
 
 impl EngineError {

@@ -87,7 +87,7 @@ impl Tenants {
         let kind = if known { CHANGED } else { CREATED };
         let notes = self.notes(&tenant, kind, &asked_by);
         self.0.0.store.write_with(PutTenant(tenant.clone()), AttachedWrites { answer: None, notes }).await?;
-        self.follow(&tenant);
+        self.follow(&tenant).await;
         Ok(())
     }
 
@@ -100,7 +100,7 @@ impl Tenants {
         let add = AddTenant { tenant: tenant.clone(), key };
         match self.0.0.store.write_with(add, AttachedWrites { answer, notes }).await? {
             Stored::Stored => {
-                self.follow(&tenant);
+                self.follow(&tenant).await;
                 Ok(())
             }
             Stored::Duplicate => Err(EngineError::Overloaded),
@@ -115,19 +115,22 @@ impl Tenants {
         let change = ChangeTenant { read, tenant: tenant.clone() };
         let answer = self.0.0.store.write_with(change, AttachedWrites { answer: None, notes }).await?;
         if answer == Changed::Done {
-            self.follow(&tenant);
+            self.follow(&tenant).await;
         }
         Ok(answer)
     }
 
     /// What changes counts on this server at once.
-    fn follow(&self, tenant: &Tenant) {
+    async fn follow(&self, tenant: &Tenant) {
         self.0.0.dispatch.set_weight(tenant.id, tenant.weight);
         self.0.0.tenant_switches.forget(tenant.id);
         let is_on = tenant.settings.worker_orchestration;
         self.0.0.sessions.hold_back(tenant.id, !is_on);
         if is_on {
             self.0.0.dispatch.let_in();
+        }
+        if self.0.0.sessions.run_commands_of_all() {
+            self.0.sole_tenant_for_claim().await;
         }
     }
 

@@ -1,6 +1,7 @@
 //! Whether commits get through. A lane tries until the fate of what it holds is known; but while the disk is full or the
 //! database away for long, new submissions are refused at once instead of waiting as well. Where the database was
-//! restored from a backup nothing gets through any more: what this server knows is of another past.
+//! restored from a backup nothing gets through any more: what this server knows is of another past. Nor does anything
+//! where a lane has panicked: what its committer knows of the database cannot be trusted.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -21,6 +22,8 @@ struct Failures {
     kind: FailureKind,
     /// For good.
     restored: Option<Restored>,
+    /// What the panic of a lane said: for good too.
+    lane_panicked: Option<String>,
 }
 
 #[derive(Debug, Default, Clone, Copy)]
@@ -57,11 +60,19 @@ impl CircuitBreaker {
         self.standing().restored = Some(restored);
     }
 
-    /// Refuses where commits have been failing for too long.
+    /// A lane has panicked: nothing more is committed.
+    pub fn lane_panicked(&self, panic: &str) {
+        self.standing().lane_panicked.get_or_insert_with(|| panic.to_owned());
+    }
+
+    /// Refuses where commits have been failing for too long, or for good.
     pub fn check(&self) -> Result<(), SubmitError> {
         let failures = self.standing();
         if let Some(restored) = failures.restored {
             return Err(SubmitError::Restored(restored));
+        }
+        if let Some(panic) = &failures.lane_panicked {
+            return Err(SubmitError::LanePanicked(panic.clone()));
         }
         if failures.in_a_row < PATIENCE {
             return Ok(());
@@ -97,5 +108,14 @@ mod tests {
         breaker.restored(Restored { had: 1, found: 2 });
         breaker.over();
         assert!(matches!(breaker.check(), Err(SubmitError::Restored(_))), "that is for good");
+    }
+
+    #[test]
+    fn a_lane_that_has_panicked_refuses_for_good() {
+        let breaker = CircuitBreaker::default();
+        breaker.lane_panicked("the first");
+        breaker.lane_panicked("a later one");
+        breaker.over();
+        assert!(matches!(breaker.check(), Err(SubmitError::LanePanicked(panic)) if panic == "the first"));
     }
 }

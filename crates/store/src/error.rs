@@ -99,11 +99,23 @@ pub enum SubmitError {
     /// Nothing is committed any more.
     #[error(transparent)]
     Restored(Restored),
+    /// Nothing is committed any more: a lane has panicked with these words.
+    #[error(
+        "a commit lane of this server has panicked, which is a bug in Interlock: restart this server, which goes on from what is committed; the panic said: {0}"
+    )]
+    LanePanicked(String),
     #[error("the store is closed")]
     Closed,
     /// The database refuses the rows themselves; trying again will not help.
     #[error("the database refused the rows: {0}")]
     Corrupt(String),
+}
+
+impl SubmitError {
+    /// Whether the store commits nothing more until its process is started again.
+    pub const fn is_final(&self) -> bool {
+        matches!(self, Self::Restored(_) | Self::LanePanicked(_))
+    }
 }
 
 /// Which guard refused a change set.

@@ -2,11 +2,14 @@
 //! busy means large groups), commits the group, answers every caller. The database's part is behind [`Committer`].
 
 use std::collections::{HashSet, VecDeque};
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::time::Duration;
 
+use futures::FutureExt as _;
 use interlock_core::planted::{Bug, is_planted};
+use interlock_core::text::panic::message_of;
 use interlock_core::time::Timestamp;
 use tokio::sync::mpsc;
 
@@ -79,8 +82,19 @@ const BACKOFF_MIN: Duration = Duration::from_millis(5);
 const BACKOFF_MAX: Duration = Duration::from_secs(2);
 
 impl<C: Committer> Lane<C> {
-    /// Runs until every sender is gone and the queue is empty.
-    pub async fn run(mut self) {
+    /// Runs until every sender is gone and the queue is empty. A panic ends all commits of this store: what a committer
+    /// knows of the database, and what the callers of its last group have in memory, cannot be trusted after it. Only a
+    /// new process can go on ([`SubmitError::is_final`]).
+    pub async fn run(self) {
+        let counters = Arc::clone(&self.counters);
+        if let Err(panic) = AssertUnwindSafe(self.serve()).catch_unwind().await {
+            let panic = message_of(&*panic);
+            tracing::error!(panic, "a commit lane has panicked; this server commits nothing more: restart it");
+            counters.breaker.lane_panicked(panic);
+        }
+    }
+
+    async fn serve(mut self) {
         let mut held = VecDeque::new();
         let mut blocked = Blocked::default();
         let mut no = 0;
@@ -307,5 +321,89 @@ fn answer(item: Item, outcome: Outcome) {
                 Outcome::Blocked(_) => Err(SubmitError::Busy),
             });
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use interlock_core::ids::{ServerId, TenantId};
+    use uuid::Uuid;
+
+    use crate::db::Db;
+    use crate::error::{DbError, SubmitError};
+    use crate::{Options, PutTenant, Store, StoreUrl, Tenant, Write};
+
+    /// A write on which the code has a bug.
+    struct Panics;
+
+    impl Write for Panics {
+        type Answer = ();
+        crate::write::boxed!();
+
+        async fn apply<D: Db>(&self, _: &D) -> Result<(), DbError> {
+            panic!("a bug in a write")
+        }
+    }
+
+    async fn open(url: &StoreUrl) -> Store {
+        Store::open(url, Options::new(ServerId(Uuid::from_u128(1)))).await.unwrap()
+    }
+
+    fn tenant(number: u128) -> PutTenant {
+        PutTenant(Tenant::new(TenantId(Uuid::from_u128(number)), format!("tenant-{number}"), super::Timestamp(1)))
+    }
+
+    /// Nothing is committed after it by any lane; and a store that is opened anew goes on from what was committed.
+    async fn a_panic_ends_all_commits(url: StoreUrl) {
+        let store = open(&url).await;
+        store.write(tenant(1)).await.unwrap();
+        assert!(store.takes_commits().is_ok());
+        let under_way = store.write(Panics).await;
+        assert!(under_way.is_err(), "{under_way:?}");
+        // The caller is told as the lane unwinds; that it has ended is noted just after.
+        let refused = tokio::time::timeout(Duration::from_mins(1), async {
+            loop {
+                match store.takes_commits() {
+                    Err(refused) => break refused,
+                    Ok(()) => tokio::task::yield_now().await,
+                }
+            }
+        })
+        .await
+        .expect("the store says that it commits nothing more");
+        assert!(refused.is_final(), "{refused}");
+        assert!(matches!(&refused, SubmitError::LanePanicked(panic) if panic == "a bug in a write"), "{refused}");
+        let later = store.write(tenant(2)).await;
+        assert!(matches!(later, Err(SubmitError::LanePanicked(_))), "{later:?}");
+        // On PostgreSQL this write goes through another lane, which has not panicked.
+        let elsewhere = store.keep_lanes(super::Timestamp(2)).await;
+        assert!(matches!(elsewhere, Err(SubmitError::LanePanicked(_))), "{elsewhere:?}");
+        store.close().await;
+        let again = open(&url).await;
+        again.write(tenant(3)).await.unwrap();
+        let names: Vec<_> = again.tenants().await.unwrap().into_iter().map(|tenant| tenant.name).collect();
+        assert_eq!(names, ["tenant-1", "tenant-3"]);
+        again.close().await;
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn a_lane_of_a_sqlite_file_that_panics_ends_all_commits() {
+        let folder = std::env::temp_dir().join(format!("interlock-lane-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        a_panic_ends_all_commits(StoreUrl::Sqlite(folder.join("store.db"))).await;
+        std::fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn a_lane_of_postgres_that_panics_ends_all_commits() {
+        let server = std::env::var("INTERLOCK_TEST_POSTGRES")
+            .expect("INTERLOCK_TEST_POSTGRES is not set: run `make test`, or scripts/with-postgres");
+        let name = format!("lane_panics_{}", std::process::id());
+        let (client, connection) = tokio_postgres::connect(&server, tokio_postgres::NoTls).await.unwrap();
+        tokio::spawn(connection);
+        client.batch_execute(&format!("CREATE DATABASE {name}")).await.unwrap();
+        a_panic_ends_all_commits(StoreUrl::Postgres(server.replace("/postgres?", &format!("/{name}?")))).await;
     }
 }

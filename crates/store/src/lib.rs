@@ -89,7 +89,7 @@ pub use inbound::{
     InboundRow, RemoveInbound, RetakeDelivery,
 };
 pub use keys::{AddFirstKey, AddKey, KeyRotated, KeyRow, RevokeKey, RotateKey, TouchKey};
-pub use meta::{EnsurePartitions, FinishRestore, RaiseEpoch, SetOnce, Stats};
+pub use meta::{DropUnparked, EnsurePartitions, FinishRestore, RaiseEpoch, SetOnce, Stats};
 pub use options::{CommitFault, Faults, Mode, NoFaults, Options, StoreUrl};
 pub use outbound::{
     AddOutbound, AttemptRow, ChangeOutbound, DisableOutbound, LogAttempt, MessageRow, NewMessage, OutboundRow,

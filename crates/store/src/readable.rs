@@ -55,16 +55,26 @@ impl Store {
         rows.into_iter().filter_map(|row| read(row).map_err(leave_out).ok()).collect()
     }
 
+    /// Live runs of all tenants behind one of them, by their ids: also those that cannot be loaded, which no list shows.
+    pub async fn live_runs_after(
+        &self,
+        after: Option<(TenantId, RunId)>,
+        limit: usize,
+    ) -> Result<Vec<(TenantId, RunId)>, ReadError> {
+        let (tenant, run) = after.unwrap_or((TenantId(Uuid::nil()), RunId(Uuid::nil())));
+        let rows = self.rows(&check::sql::CHECK_LIVE_RUNS, args![tenant, run, limit]).await?;
+        let read = |mut row: Row| Ok((row.id("tenant_id")?, row.id("run_id")?));
+        Ok(self.readable_part(&check::sql::CHECK_LIVE_RUNS, rows, read))
+    }
+
     /// Live runs that cannot be loaded, and how many were looked at: `most` of them, for a quick look.
     pub async fn unreadable_runs(&self, most: usize) -> Result<(usize, Vec<(TenantId, RunId, CorruptRow)>), ReadError> {
         let (mut looked_at, mut unreadable) = (0, Vec::new());
-        let mut after = (TenantId(Uuid::nil()), RunId(Uuid::nil()));
+        let mut after = None;
         while looked_at < most {
-            let rows = self.rows(&check::sql::CHECK_LIVE_RUNS, args![after.0, after.1, RUNS_PAGE]).await?;
-            let read = |mut row: Row| Ok((row.id("tenant_id")?, row.id("run_id")?));
-            let page: Vec<(TenantId, RunId)> = self.readable_part(&check::sql::CHECK_LIVE_RUNS, rows, read);
+            let page = self.live_runs_after(after, RUNS_PAGE).await?;
             let Some(last) = page.last() else { break };
-            after = *last;
+            after = Some(*last);
             looked_at += page.len();
             match self.load_runs(&page).await {
                 Ok(_) => continue,

@@ -197,7 +197,10 @@ pub(super) fn activate(
             gated::show(draft, position, &mut approval, &behind);
             ask(draft, position, event, approval)
         }
-        _ => draft.go(position, event, Phase::Ready { eligible_at: now, wake: None }),
+        _ => {
+            let eligible_at = draft.begins_at(position, now);
+            draft.go(position, event, Phase::Ready { eligible_at, wake: None })
+        }
     }
 }
 

@@ -7,6 +7,7 @@ use crate::machine::approval::ApprovalEvent;
 use crate::machine::step::StepEvent;
 use crate::plan::retry::{ErrorClass, StepError};
 use crate::plan::{OnDenial, OnFailure};
+use crate::planted::{Bug, is_planted};
 use crate::rejection::Rejection;
 use crate::run::approval::{Approval, FallenVote, Met, Purpose, Vote, Voter};
 use crate::run::change::SideWrite;
@@ -139,9 +140,13 @@ fn approved(draft: &mut Draft<'_>, position: u32, approval: &Approval) -> Result
 
 /// Rejected or expired: the run fails, or pauses for an operator's directive. It never goes on.
 fn denied(draft: &mut Draft<'_>, approval: &Approval, error: StepError) -> Result<(), Rejection> {
+    if draft.control == Control::Paused && is_planted(Bug::RefusalForgottenWhilePaused) {
+        return Ok(());
+    }
     let position = draft.position;
     let (rule, reason) = match approval.state {
         ApprovalState::Rejected => (approval.on_reject, Reason::ApprovalRejected),
+        _ if is_planted(Bug::ExpiryIsRejection) => (approval.on_expiry, Reason::ApprovalRejected),
         _ => (approval.on_expiry, Reason::ApprovalExpired),
     };
     match rule {

@@ -187,11 +187,16 @@ fn nobody_came(draft: &mut Draft<'_>) -> Result<(), Rejection> {
     let attempt = assignment(draft).map_or(0, |known| known.number);
     let why = match busy {
         0 => match draft.run.refused_workers() {
+            [] if !draft.unfit.is_empty() => {
+                let told = draft.unfit.iter().take(TOLD_MAX).map(|unfit| format!("{} ({})", unfit.worker, unfit.why));
+                let told: Vec<String> = told.collect();
+                format!("no worker is connected that may take the run: {}", visible(&told.join(", ")))
+            }
             [] => "no worker is connected that may take the run: capabilities, environment, segment and queue count"
                 .to_owned(),
             refused => {
                 let told = refused.iter().map(|refused| format!("{} ({})", refused.worker, refused.why));
-                let told: Vec<String> = told.take(REFUSED_TOLD_MAX).collect();
+                let told: Vec<String> = told.take(TOLD_MAX).collect();
                 format!("the policy denies the run to the workers that came for it: {}", visible(&told.join(", ")))
             }
         },
@@ -214,8 +219,8 @@ fn nobody_came(draft: &mut Draft<'_>) -> Result<(), Rejection> {
     next_attempt(draft, Millis::ZERO)
 }
 
-/// How many refused workers a run names that found none.
-const REFUSED_TOLD_MAX: usize = 8;
+/// How many workers a run names that has found none.
+const TOLD_MAX: usize = 8;
 
 /// How often a run that waits for busy workers says so.
 const BUSY_LOOK: Millis = Millis::from_mins(1);

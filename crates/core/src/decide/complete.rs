@@ -18,19 +18,25 @@ use crate::run::{Awaited, Phase, Run, Tokens, Wait};
 use crate::state::{Control, EffectClass, StepKind, StepState};
 use crate::time::Millis;
 
-/// Whether this attempt's report has been recorded already, so that a repeat gets the first answer. An attempt that
-/// was given up (lost, timed out, released) has not: its report comes too late. Where the step cannot tell the two
+/// Whether this attempt's report has certainly been recorded, so that a repeat gets the first answer. An attempt that
+/// was given up (lost, timed out, released) has none: its report comes too late. Where the step cannot tell the two
 /// apart any more, the run's history can ([`ended_by_report`]).
 pub fn is_recorded(run: &Run, position: u32, attempt: u32) -> bool {
     run.steps.get(position as usize).filter(|step| step.attempt == attempt).is_some_and(|step| match step.phase {
         Phase::WaitingSignal(_) => true,
-        Phase::Ready { .. } => step.last_error.as_ref().is_some_and(|error| !ended_by_us(error)),
-        Phase::WaitingApproval(_) | Phase::Succeeded | Phase::Failed | Phase::RolledBack => {
-            !step.last_error.as_ref().is_some_and(ended_by_us)
+        // A step that waits for leave to run again has failed before, or was given up.
+        Phase::Ready { .. } | Phase::WaitingApproval(_) => {
+            step.last_error.as_ref().is_some_and(|error| !ended_by_us(error))
         }
-        Phase::Pending | Phase::Running { .. } | Phase::InDoubt { .. } | Phase::Skipped { .. } | Phase::Canceled => {
-            false
-        }
+        Phase::Succeeded => !step.last_error.as_ref().is_some_and(ended_by_us),
+        Phase::RolledBack => step.last_error.is_none(),
+        // What it failed with may have come after its attempt was given up: a condition that cannot be evaluated, for example.
+        Phase::Failed
+        | Phase::Pending
+        | Phase::Running { .. }
+        | Phase::InDoubt { .. }
+        | Phase::Skipped { .. }
+        | Phase::Canceled => false,
     })
 }
 
@@ -66,9 +72,10 @@ pub fn ended_by_report(event: &Event, position: u32) -> Option<bool> {
     }
 }
 
-/// Whether the attempt was ended, or its doubt resolved, without a report of its worker.
+/// Whether the attempt was ended, or its doubt resolved, without a report of its worker. A step that people have refused to run again
+/// does not tell how its last attempt ended.
 pub(super) fn ended_by_us(error: &StepError) -> bool {
-    matches!(error.class, ErrorClass::LeaseExpired | ErrorClass::Denied)
+    matches!(error.class, ErrorClass::LeaseExpired | ErrorClass::Denied | ErrorClass::Rejected)
         || error.code == "STEP_TIMEOUT"
         || error.code.starts_with(lost::RUN_CODES)
         || (error.code.starts_with(RESOLVED) && !is_planted(Bug::ReportAfterResolveTaken))
@@ -181,7 +188,7 @@ fn settled(draft: &Draft<'_>, position: u32) -> Result<(), Rejection> {
 /// rejects; what an API that the worker called refused is the step's own failure.
 fn bounded(error: StepError) -> StepError {
     let class = match error.class {
-        ErrorClass::Denied | ErrorClass::Rejected => ErrorClass::Terminal,
+        ErrorClass::Denied | ErrorClass::Rejected if !is_planted(Bug::RefusalIsDecision) => ErrorClass::Terminal,
         class => class,
     };
     StepError::new(class, &error.code, error.message)

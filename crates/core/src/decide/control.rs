@@ -48,6 +48,7 @@ pub(super) fn park(draft: &mut Draft<'_>) {
 fn directive_due(draft: &Draft<'_>) -> bool {
     match &draft.current().phase {
         Phase::Failed | Phase::InDoubt { .. } => true,
+        Phase::WaitingApproval(_) if is_planted(Bug::ResumedPastRefusal) => false,
         Phase::WaitingApproval(approval) => !is_question(approval),
         _ => false,
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 
 use super::ask::{Need, Occasion};
-use super::{CommandOrigin, assign, claim};
+use super::{CommandOrigin, UnfitWorker, assign, claim};
 use crate::cost::Cost;
 use crate::governance::action::Action;
 use crate::governance::judge::Ruling;
@@ -29,7 +29,7 @@ use crate::run::metrics::RunMetrics;
 use crate::run::project::{View, project};
 use crate::run::receipt::Receipt;
 use crate::run::{self, Agreed, Notes, Phase, Run, Step, StepIteration};
-use crate::state::{Control, Detail, Initiator, Reason, RunState, StepState};
+use crate::state::{Control, Detail, EffectClass, Initiator, Reason, RunState, StepKind, StepState};
 use crate::time::{Millis, Timestamp};
 use crate::work::Claimer;
 use uuid::Uuid;
@@ -76,6 +76,8 @@ pub(super) struct Draft<'a> {
     pub times: Option<Arc<AssignmentTimes>>,
     /// How many connected sessions may take the run, of those that were not asked.
     pub assignable: u32,
+    /// Where there are none: connected workers, each with what keeps it from the run.
+    pub unfit: Vec<UnfitWorker>,
 }
 
 impl<'a> Draft<'a> {
@@ -109,6 +111,7 @@ impl<'a> Draft<'a> {
             settles_after: limits::EFFECT_SETTLES_AFTER,
             times: None,
             assignable: 0,
+            unfit: Vec::new(),
         }
     }
 
@@ -128,6 +131,27 @@ impl<'a> Draft<'a> {
             return self.now();
         }
         self.given_up_at() + self.settles_after
+    }
+
+    /// The attempt of a step ends without its worker's word: what the worker may still send is waited for before anything is undone.
+    pub fn ends_without_word(&mut self, position: u32) {
+        let spec = self.spec(position);
+        if spec.effect_class() == EffectClass::Read || spec.kind() == StepKind::Rollback {
+            return;
+        }
+        let settled_at = self.settled_at();
+        if self.notes().settled_at.is_none_or(|noted| noted < settled_at) {
+            self.notes_mut().settled_at = Some(settled_at);
+        }
+    }
+
+    /// From when on a step may begin that is ready now: what undoes another not before all has arrived that lost attempts may still
+    /// send.
+    pub fn begins_at(&self, position: u32, ready_at: Timestamp) -> Timestamp {
+        match self.notes().settled_at {
+            Some(settled_at) if self.spec(position).kind() == StepKind::Rollback => ready_at.max(settled_at),
+            _ => ready_at,
+        }
     }
 
     /// Who asks for it, for people to read: a person, or a key by its name.

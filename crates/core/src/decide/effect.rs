@@ -229,6 +229,9 @@ pub(super) fn withhold(
     check_withheld(draft, position, attempt)?;
     let (action, ruling, agreed) = withheld.into_parts();
     draft.record_decision(&action, &ruling);
+    // Its worker is told so, and what it has sent before may still be on its way.
+    draft.attempt_lives = true;
+    draft.ends_without_word(position);
     match ruling.decision {
         Decision::NeedsApproval { reasons, terms } => {
             let mut approval = activate::request_on(draft, &terms, &reasons);
@@ -242,14 +245,8 @@ pub(super) fn withhold(
             step.last_error = Some(StepError::new(ErrorClass::Denied, "EFFECT_NEEDS_APPROVAL", message));
             activate::ask(draft, position, StepEvent::NeedsApproval, approval)
         }
-        Decision::Deny { reasons } => {
-            draft.attempt_lives = true;
-            activate::deny(draft, position, StepEvent::Denied, &reasons)
-        }
-        Decision::Undecided { why } => {
-            draft.attempt_lives = true;
-            activate::undecided(draft, position, StepEvent::Denied, &why)
-        }
+        Decision::Deny { reasons } => activate::deny(draft, position, StepEvent::Denied, &reasons),
+        Decision::Undecided { why } => activate::undecided(draft, position, StepEvent::Denied, &why),
         Decision::Allow => Err(Rejection::NotGranted { run: draft.run.id, step: draft.key(position) }),
     }
 }
@@ -272,6 +269,8 @@ pub(super) fn refuse_worker(
     let (bundle, now) = (basis.bundle, draft.now());
     let why: String = reasons.join("; ").chars().take(limits::REFUSED_WORKER_CHARS_MAX).collect();
     draft.record_refusal(&action, &ruling, worker.clone());
+    draft.attempt_lives = true;
+    draft.ends_without_word(position);
     // Rules may let a worker have the step and not its effect: then workers come for it in turns, more and more seldom.
     let given_back = attempt.saturating_sub(draft.step(position).failures).clamp(1, 10) - 1;
     let pause = if given_back == 0 { 0 } else { limits::UNKNOWN_TASK_PAUSE.0 << (given_back - 1) };

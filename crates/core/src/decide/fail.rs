@@ -38,7 +38,7 @@ pub(super) fn try_again(
         let (reason, error) = match over {
             _ if spent => (Reason::WritesExhausted, error),
             Some(over) if error.class.is_retryable() => (Reason::SpendExhausted, also(&error, &over)),
-            _ => (Reason::StepFailed, error),
+            _ => (reason_of(error.class), error),
         };
         return fail_step(draft, position, StepEvent::FailedForGood, error, reason);
     }
@@ -58,6 +58,15 @@ pub(super) fn try_again(
     let cost = draft.cost.take();
     draft.emit(Event::StepRetrying { step: position, attempt, eligible_at, error, cost });
     Ok(())
+}
+
+/// Why a run ends whose attempt has failed by itself. Only a decision denies, and only a vote rejects.
+fn reason_of(class: ErrorClass) -> Reason {
+    match class {
+        ErrorClass::Denied if is_planted(Bug::RefusalIsDecision) => Reason::PolicyDenied,
+        ErrorClass::Rejected if is_planted(Bug::RefusalIsDecision) => Reason::ApprovalRejected,
+        _ => Reason::StepFailed,
+    }
 }
 
 /// The error of an attempt, with why there is no other one.

@@ -22,6 +22,7 @@ pub(super) const RUN_CODES: &str = "RUN_";
 pub(super) fn lease_expired(draft: &mut Draft<'_>, position: u32, attempt: u32) -> Result<(), Rejection> {
     complete::fence(draft, position, attempt)?;
     charge_unreported(draft, position)?;
+    draft.ends_without_word(position);
     let error = StepError::new(ErrorClass::LeaseExpired, "LEASE_EXPIRED", "the worker was lost while it ran the step");
     if draft.control == Control::Canceling {
         // An open effect stays in doubt, where it is listed and can be settled after the end.
@@ -94,6 +95,7 @@ pub(super) fn step_timeout(draft: &mut Draft<'_>, position: u32, attempt: u32) -
     let what = format!("the step ran longer than its timeout{limit}, and its worker did not end it");
     let error = StepError::new(ErrorClass::Timeout, "STEP_TIMEOUT", what);
     draft.attempt_lives = true;
+    draft.ends_without_word(position);
     if draft.control == Control::Canceling {
         draft.step_mut(position).last_error = Some(error);
         return cancel::attempt_ended(draft);
@@ -205,6 +207,7 @@ pub(super) fn fail_run(draft: &mut Draft<'_>, reason: Reason, error: StepError) 
     draft.attempt_lives = running;
     if running {
         charge_unreported(draft, position)?;
+        draft.ends_without_word(position);
     }
     if running && draft.current().open_intent.is_some() {
         return fail::doubt(draft, position, error);

@@ -64,6 +64,16 @@ pub struct DecideContext {
     pub times: Option<Arc<AssignmentTimes>>,
     /// How many connected sessions may take the run, of those that were not asked.
     pub assignable: u32,
+    /// Where there are none: connected workers, each with what keeps it from the run.
+    pub unfit: Vec<UnfitWorker>,
+}
+
+/// A connected worker that could not be asked to take a run.
+#[derive(Debug, Clone)]
+pub struct UnfitWorker {
+    /// The worker's own name.
+    pub worker: String,
+    pub why: String,
 }
 
 impl Default for DecideContext {
@@ -74,6 +84,7 @@ impl Default for DecideContext {
             settles_after: limits::EFFECT_SETTLES_AFTER,
             times: None,
             assignable: 0,
+            unfit: Vec::new(),
         }
     }
 }
@@ -323,7 +334,7 @@ pub fn decide(
     draft.receipt = known.receipt;
     draft.lease = known.lease;
     draft.settles_after = known.settles_after;
-    (draft.times, draft.assignable) = (known.times, known.assignable);
+    (draft.times, draft.assignable, draft.unfit) = (known.times, known.assignable, known.unfit);
     match command {
         Command::Admit => start::admit(&mut draft)?,
         Command::Claim { session } => claim::claim(&mut draft, session)?,

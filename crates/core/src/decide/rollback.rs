@@ -40,7 +40,8 @@ fn begin_at(draft: &mut Draft<'_>, from: u32, condition: RollbackCondition, afte
     if undo.is_empty() {
         return false;
     }
-    // What a lost attempt may still send must not come after its undoing.
+    // What a lost attempt may still send must not come after its undoing. Of those that ended without their workers' word the run has
+    // a note; the effect of an open intent may still happen whatever was reported.
     let eligible_at = match draft.run.current().phase {
         Phase::InDoubt { known_at, .. } => known_at.max(draft.now()),
         _ if draft.current().open_intent.is_some() => draft.settled_at(),
@@ -71,6 +72,7 @@ fn begin_at(draft: &mut Draft<'_>, from: u32, condition: RollbackCondition, afte
 fn ready(draft: &mut Draft<'_>, position: u32, eligible_at: Timestamp) {
     draft.position = position;
     draft.step_mut(position).iteration = draft.step(undoes(draft, position)).iteration;
+    let eligible_at = draft.begins_at(position, eligible_at);
     draft.needs(position, Occasion::Rollback { eligible_at });
 }
 

@@ -17,9 +17,16 @@ pub fn command_capability(profile: &str) -> String {
     format!("{}:{profile}", StepKind::Command)
 }
 
+const CONTROL: &str = "control:";
+
 /// The capability of a worker on whose host a control of the sandbox was tried out and held.
 pub fn control_capability(control: &str) -> String {
-    format!("control:{control}")
+    format!("{CONTROL}{control}")
+}
+
+/// Whether a capability stands for a control of the sandbox.
+pub fn is_control(capability: &str) -> bool {
+    capability.starts_with(CONTROL)
 }
 
 /// The capability of a worker that keeps a directory for a run, and takes runs as a whole.

@@ -9,7 +9,8 @@ mod step_fields;
 pub mod tier;
 
 pub use command::{
-    BoundCommand, EFFECTS, WORKDIR, WORKDIR_PROFILES, bound_command, command_capability, control_capability,
+    BoundCommand, EFFECTS, WORKDIR, WORKDIR_PROFILES, bound_command, command_capability, commanded_profile,
+    control_capability,
 };
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;

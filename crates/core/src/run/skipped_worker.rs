@@ -29,6 +29,10 @@ names!(
         Segment = "segment",
         /// Its certificate is for other sandbox profiles.
         Profile = "profile",
+        /// Its host lacks a control that the sandbox profile requires.
+        Controls = "controls",
+        /// It is inside a server and serves all tenants: it runs commands only while there is one tenant.
+        SeveralTenants = "several_tenants",
         /// It lacks a label that the step asks for.
         Labels = "labels",
         /// Its calls take longer to be answered than the step allows, or nobody knows how long.

@@ -340,6 +340,14 @@ impl Default for WorkerSettings {
     }
 }
 
+impl WorkerSettings {
+    /// How long a worker is not heard of before the run whose step it has counts as orphaned: its lease, which is four renewals,
+    /// is over by far, and no server has taken the step back.
+    pub fn orphaned_after(self) -> Millis {
+        ORPHANED_AFTER.max(Millis(self.renewal.0.saturating_mul(8)))
+    }
+}
+
 /// When the worker that has a step was last heard of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Heartbeat {
@@ -357,9 +365,9 @@ impl Heartbeat {
     }
 
     /// Whether so much time has passed since that the run counts as orphaned.
-    pub fn is_orphaned(self, now: Timestamp) -> bool {
+    pub fn is_orphaned(self, settings: WorkerSettings, now: Timestamp) -> bool {
         match self {
-            Self::At(at) => at + ORPHANED_AFTER < now,
+            Self::At(at) => at + settings.orphaned_after() < now,
             Self::Gone => true,
         }
     }
@@ -476,7 +484,7 @@ fn standing(run: &Run, now: Timestamp, around: Surroundings<'_>) -> Option<Cause
     let silent_since = heartbeat.and_then(|beat| beat.silent_since(renewal, now));
     let (step, spec) = (run.current(), run.spec(run.position));
     match &step.phase {
-        Phase::Running { session, .. } if heartbeat.is_some_and(|beat| beat.is_orphaned(now)) => {
+        Phase::Running { session, .. } if heartbeat.is_some_and(|beat| beat.is_orphaned(around.settings, now)) => {
             Some(Cause::Orphaned {
                 code: RUN_ORPHANED.to_owned(),
                 session: *session,

@@ -3,4 +3,5 @@
 pub mod article;
 pub mod json_words;
 pub mod nearest;
+pub mod panic;
 pub mod visible;

@@ -1,17 +1,21 @@
-//! What keeps a worker from a step that it could do otherwise: a bound of its certificate, a label that it lacks, the way to it.
+//! What keeps a worker from a step that it could do otherwise: a bound of its certificate, a control that its host lacks, a label
+//! that it lacks, the way to it.
 
 use std::collections::BTreeSet;
 
 use super::Skills;
-use crate::plan::command::{commanded_profile, needed_label, needed_latency, needed_segment};
+use super::controls::required_controls;
+use crate::plan::command::{
+    commanded_profile, control_capability, is_control, needed_label, needed_latency, needed_segment,
+};
 use crate::run::Run;
 use crate::run::skipped_worker::SkipReason;
 use crate::time::Millis;
 
 impl Skills {
-    /// The first bound that keeps the worker from the step which the run stands at, in words: one of its certificate, else a label
-    /// that it lacks, else how far away it is. Nothing where it may have the step, and where it lacks what decides on more than
-    /// where a step is done: the task, a capability, the asking before effects.
+    /// The first bound that keeps the worker from the step which the run stands at, in words: one of its certificate or of its host,
+    /// else a label that it lacks, else how far away it is. Nothing where it may have the step, and where it lacks what decides on
+    /// more than where a step is done: the task, a capability, the asking before effects.
     pub fn kept_by_bound(&self, run: &Run, distance: Option<Millis>) -> Option<(SkipReason, String)> {
         if run.has_named_effects() && !self.names_effects {
             return None;
@@ -47,8 +51,10 @@ impl Skills {
             } else if let Some(most) = needed_latency(need) {
                 far = far.or_else(|| too_far(distance, most));
             } else if !capabilities.contains(need) {
-                // What it lacks and may not have is told; what it merely lacks is no bound.
-                let kept = self.kept_by_profile(commanded_profile(need)?, capabilities)?;
+                // What it lacks and may not or cannot have is told; what it merely lacks is no bound.
+                let profile = commanded_profile(need)?;
+                let kept = self.kept_by_profile(profile, capabilities);
+                let kept = kept.or_else(|| kept_by_controls(profile, capabilities))?;
                 bound = bound.or(Some(kept));
             }
         }
@@ -91,6 +97,22 @@ impl Skills {
             (SkipReason::Profile, why)
         })
     }
+}
+
+/// The controls that the profile requires and that did not hold on the worker's host when it tried them out. A worker that has named
+/// no control at all has not said what it tried.
+fn kept_by_controls(profile: &str, capabilities: &BTreeSet<String>) -> Option<(SkipReason, String)> {
+    let is_absent = |control: &&str| !capabilities.contains(&control_capability(control));
+    let absent: BTreeSet<String> = required_controls(profile).filter(is_absent).map(str::to_owned).collect();
+    let has_tried = capabilities.iter().any(|name| is_control(name));
+    (has_tried && !absent.is_empty()).then(|| {
+        let lacked = named("control", &absent);
+        let why = format!(
+            "its host lacks the {lacked}, and `{profile}` runs nothing without; `interlock sandbox check` there shows what was \
+             found"
+        );
+        (SkipReason::Controls, why)
+    })
 }
 
 /// Why a worker this far away does not have a step that asks for one at most so far away.

@@ -2,6 +2,7 @@
 //! Every message names the run, the step and the attempt; the attempt fences, and repeating a message is harmless.
 
 mod bounds;
+pub mod controls;
 pub mod credential;
 pub mod destination;
 pub mod fault;

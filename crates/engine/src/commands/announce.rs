@@ -10,11 +10,11 @@ use interlock_store::{AnnounceSignal, DeliveryRef, DeliveryRow, FinishIdempotenc
 use serde::{Deserialize, Serialize};
 
 use crate::boxed;
+use crate::commands::process::{self, Outcome, SkippedRun, StartedRun};
 use crate::commands::signal::{SignalRequest, Signaled};
 use crate::error::EngineError;
 use crate::parts::Signals;
 use crate::triggers::{Kind, TriggerEvent, TriggerMatch};
-use crate::webhooks::process::{self, Outcome, SkippedRun, StartedRun};
 use crate::{IdempotencyKey, StartWorkflow};
 
 /// The client that the idempotency keys of runs belong to that signals start.

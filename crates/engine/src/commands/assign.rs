@@ -2,8 +2,9 @@
 
 use std::collections::HashSet;
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
-use interlock_core::decide::Command;
+use interlock_core::decide::{Command, UnfitWorker};
 use interlock_core::ids::{RunId, SessionId, TenantId};
 use interlock_core::rejection::Rejection;
 use interlock_core::run::Run;
@@ -20,6 +21,7 @@ use crate::commands::RunStatus;
 use crate::dispatch::session::SessionInfo;
 use crate::error::EngineError;
 use crate::parts::{Runs, Workers};
+use crate::sole_tenant::SEVERAL_TENANTS;
 
 /// Runs that one session is asked about with a heartbeat.
 const ASSIGNMENTS_MAX: usize = 1_000;
@@ -41,6 +43,9 @@ impl Workers {
         if info.tenant.is_some_and(|only| only != tenant) {
             return Err(Rejection::UnknownRun { run }.into());
         }
+        let is_several = answer == OfferVerdict::Acked
+            && info.tenant.is_none()
+            && self.0.sole_tenant_for_claim().await != Some(tenant);
         let answered = self
             .0
             .execute(
@@ -59,6 +64,9 @@ impl Workers {
                         OfferVerdict::Acked if info.is_in_maintenance() => {
                             Command::AssignmentLost { session, why: "its worker is in maintenance".to_owned() }
                         }
+                        OfferVerdict::Acked if is_several => {
+                            Command::AssignmentLost { session, why: SEVERAL_TENANTS.to_owned() }
+                        }
                         OfferVerdict::Acked => Command::AckRun { session, number },
                         OfferVerdict::Refused { check, why, .. } => Command::RefuseRun { session, number, check, why },
                     }))
@@ -71,7 +79,9 @@ impl Workers {
                 OfferVerdict::Refused { check, why, own_fault: true } => {
                     self.failed_check(session, run, *check, why).await;
                 }
-                OfferVerdict::Acked if info.takes_work() && !info.is_in_maintenance() => self.went_well(session).await,
+                OfferVerdict::Acked if info.takes_work() && !info.is_in_maintenance() && !is_several => {
+                    self.went_well(session).await;
+                }
                 OfferVerdict::Acked | OfferVerdict::Refused { .. } => {}
             }
         }
@@ -122,8 +132,20 @@ impl Workers {
 
     /// The session is over: what it was offered or had goes to others.
     pub(crate) async fn lose_assignments(&self, session: SessionId, why: &str) -> Result<(), EngineError> {
+        self.lose_assignments_where(session, why, |_| true).await
+    }
+
+    /// The same for runs of some tenants.
+    pub(crate) async fn lose_assignments_where(
+        &self,
+        session: SessionId,
+        why: &str,
+        loses: impl Fn(TenantId) -> bool + Send,
+    ) -> Result<(), EngineError> {
         for row in self.0.0.store.assignments_of(session, ASSIGNMENTS_MAX).await? {
-            self.0.lose_assignment(&row, why).await?;
+            if loses(row.tenant) {
+                self.0.lose_assignment(&row, why).await?;
+            }
         }
         Ok(())
     }
@@ -164,14 +186,44 @@ impl Engine {
         }
     }
 
-    /// How many connected sessions could be asked to take the run, where a time in which none of them came is over.
-    pub(crate) async fn assignable(&self, run: &Run) -> Result<u32, EngineError> {
+    /// How many connected sessions could be asked to take the run, where a time in which none of them came is over; and where there
+    /// are none, what keeps those from it that are connected.
+    pub(crate) async fn assignable(&self, run: &Run) -> Result<(u32, Vec<UnfitWorker>), EngineError> {
         let search = run.notes.assignment.as_ref().and_then(|assignment| assignment.search_until);
         if search.is_none_or(|until| until > self.now()) {
-            return Ok(0);
+            return Ok((0, Vec::new()));
         }
         let rows = self.0.store.sessions().await?;
-        Ok(self.takers(run, &rows).await?.len() as u32)
+        let takers = self.takers(run, &rows).await?.len() as u32;
+        let unfit = if takers == 0 { self.unfit(run, &rows).await? } else { Vec::new() };
+        Ok((takers, unfit))
+    }
+
+    /// Of these sessions, those that are connected and that a bound keeps from the run, each with the bound.
+    async fn unfit(&self, run: &Run, rows: &[SessionRow]) -> Result<Vec<UnfitWorker>, EngineError> {
+        let now = self.now();
+        let elsewhere = self.tenants().orchestrates_workers(run.tenant).await?;
+        let queue = &run.spec(run.position).queue;
+        let told =
+            rows.iter().filter(|row| !row.is_over(now) && (elsewhere || row.tenant.is_none())).filter_map(|row| {
+                let info = self.info_of(row);
+                let is_served = info.serves(run.tenant, queue);
+                let why = info.kept_from(run).filter(|_| is_served)?;
+                Some(UnfitWorker { worker: info.worker.clone(), why })
+            });
+        Ok(told.collect())
+    }
+
+    /// A session as its row says, with what this server knows of the way to it. One that talks to another server has told that one
+    /// how far away it is: it may be near enough.
+    fn info_of(&self, row: &SessionRow) -> Arc<SessionInfo> {
+        let known = self.0.sessions.get(row.id);
+        let distance = known.as_ref().map_or(Some(Millis(0)), |known| known.round_trip());
+        let info = self.session_info(row.clone());
+        if let Some(distance) = distance {
+            info.set_round_trip(distance);
+        }
+        info
     }
 
     /// Whether a connected worker that was not offline a moment ago has room and could take the run: one that was is passed over
@@ -195,18 +247,15 @@ impl Engine {
         let elsewhere = self.tenants().orchestrates_workers(run.tenant).await?;
         let spec = run.spec(run.position);
         let bundle = self.known_rules(run.tenant).map(|rules| rules.active.hash());
+        if rows.iter().any(|row| row.tenant.is_none()) {
+            self.read_sole_tenant().await?;
+        }
         let takes = |row: &&SessionRow| {
             let is_there = matches!(row.state, WorkerState::Online | WorkerState::Errored)
                 && row.lease_expires_at > now
                 && Heartbeat::At(row.heartbeat_at).silent_since(self.0.options.session_renewal, now).is_none()
                 && (elsewhere || row.tenant.is_none());
-            // One that talks to another server has told that one how far away it is: it may be near enough.
-            let known = self.0.sessions.get(row.id);
-            let distance = known.as_ref().map_or(Some(Millis(0)), |known| known.round_trip());
-            let info = SessionInfo::of((*row).clone(), now, self.0.options.fault_pause);
-            if let Some(distance) = distance {
-                info.set_round_trip(distance);
-            }
+            let info = self.info_of(row);
             // A run notes only so many whom the policy keeps from it; this server remembers the others.
             let is_remembered = bundle.is_some_and(|bundle| self.0.dispatch.remembers_refusal(run, info.id, bundle));
             let is_refused = is_remembered || self.known_refusal(run, info.id).is_some();

@@ -16,7 +16,7 @@ use crate::Engine;
 use crate::commands::signal::SignalRequest;
 use crate::deliver::DeliverError;
 use crate::error::EngineError;
-use crate::webhooks::outbound::Message;
+use crate::message::Message;
 
 /// The type of the CloudEvents document that a webhook endpoint gets for a task's message.
 pub const MESSAGE_TYPE: &str = "task.message";

@@ -14,6 +14,7 @@ mod late;
 pub mod messages;
 pub mod once;
 pub(crate) mod output;
+pub(crate) mod process;
 pub mod restore;
 pub mod resume;
 mod retry;

@@ -6,15 +6,32 @@ use interlock_core::ids::{ReceiptId, RunId, TenantId};
 use interlock_core::rejection::Rejection;
 use interlock_core::run::Run;
 use interlock_core::run::change::Context;
-use interlock_core::state::{EffectClass, StepKind, StepState};
-use interlock_store::{Changed, FinishRestore, Page, ReadError, RunFilter};
+use interlock_core::state::{EffectClass, StepState};
+use interlock_store::{Changed, CorruptRow, FinishRestore, ReadError};
 use std::ops::ControlFlow;
 
 use crate::boxed;
 use crate::error::EngineError;
 use crate::parts::Runs;
+use crate::unparked::{UNPARKED_MAX, acts};
 
 const PAGE: usize = 200;
+
+/// What a restore has found.
+#[derive(Debug, Clone, Default)]
+pub struct RestoredRuns {
+    pub parked: Vec<ParkedRun>,
+    /// Live runs that cannot be read. Each is parked once it can be, before it goes on.
+    pub unreadable: Vec<UnreadableRun>,
+}
+
+/// A live run of a restored store that cannot be read, and why.
+#[derive(Debug, Clone)]
+pub struct UnreadableRun {
+    pub tenant: TenantId,
+    pub run: RunId,
+    pub why: CorruptRow,
+}
 
 /// A run that was parked, and what it may have done since the backup was made.
 #[derive(Debug, Clone)]
@@ -34,50 +51,58 @@ impl Runs {
     /// Finishes a restore: pauses every live run that has a step with side effects still before it or under way, and takes
     /// the store's mark away. May be broken off and called again; without a mark there is nothing to do.
     #[boxed]
-    pub async fn park_restored(&self) -> Result<Vec<ParkedRun>, EngineError> {
-        let Some(epoch) = self.0.0.store.restoring().await? else { return Ok(Vec::new()) };
-        let parked = self.park_all().await?;
-        let finished = FinishRestore { epoch, now: self.0.now() };
+    pub async fn park_restored(&self) -> Result<RestoredRuns, EngineError> {
+        let Some(epoch) = self.0.0.store.restoring().await? else { return Ok(RestoredRuns::default()) };
+        let found = self.park_all().await?;
+        let unparked = found.unreadable.iter().map(|unreadable| (unreadable.tenant, unreadable.run)).collect();
+        let finished = FinishRestore { epoch, now: self.0.now(), unparked };
         if self.0.0.store.write(finished).await? == Changed::Gone {
             return Err(EngineError::StaleEpoch);
         }
-        Ok(parked)
+        self.0.learn_unparked().await?;
+        Ok(found)
     }
 
-    async fn park_all(&self) -> Result<Vec<ParkedRun>, EngineError> {
-        let mut parked = Vec::new();
-        for tenant in self.0.0.store.tenants().await? {
-            let mut after = None;
-            loop {
-                let page = Page { limit: PAGE, after };
-                let runs = self.0.0.store.list_runs(tenant.id, &RunFilter::default(), page).await?;
-                let Some(last) = runs.last() else { break };
-                after = Some(last.run);
-                let live: Vec<_> =
-                    runs.iter().filter(|run| !run.state.is_terminal()).map(|run| (tenant.id, run.run)).collect();
-                for run in self.readable(&live).await? {
-                    if acts(&run) {
-                        parked.push(self.park(&run).await?);
-                    }
+    async fn park_all(&self) -> Result<RestoredRuns, EngineError> {
+        let mut found = RestoredRuns::default();
+        let mut after = None;
+        loop {
+            let live = self.0.0.store.live_runs_after(after, PAGE).await?;
+            let Some(last) = live.last() else { return Ok(found) };
+            after = Some(*last);
+            for run in self.readable(&live, &mut found.unreadable).await? {
+                if acts(&run) {
+                    found.parked.push(self.park(&run).await?);
                 }
             }
         }
-        Ok(parked)
     }
 
-    /// The runs that can be loaded. One that cannot is never dispatched either, and must not keep the others waiting.
-    async fn readable(&self, runs: &[(TenantId, RunId)]) -> Result<Vec<Run>, EngineError> {
+    /// The live runs that can be loaded. One that cannot must not keep the others waiting, and is noted.
+    async fn readable(
+        &self,
+        runs: &[(TenantId, RunId)],
+        unreadable: &mut Vec<UnreadableRun>,
+    ) -> Result<Vec<Run>, EngineError> {
+        let live = |runs: Vec<Run>| runs.into_iter().filter(|run| !run.state.is_terminal());
         match self.0.0.store.load_runs(runs).await {
             Err(ReadError::Corrupt(_)) => {}
-            loaded => return Ok(loaded?),
+            loaded => return Ok(live(loaded?).collect()),
         }
         let mut readable = Vec::with_capacity(runs.len());
-        for (tenant, run) in runs {
-            match self.0.0.store.load_runs(&[(*tenant, *run)]).await {
-                Err(ReadError::Corrupt(error)) => {
-                    tracing::error!(%tenant, %run, %error, "a restored run cannot be read, and was not parked");
+        for (tenant, run) in runs.iter().copied() {
+            match self.0.0.store.load_runs(&[(tenant, run)]).await {
+                Err(ReadError::Corrupt(why)) => {
+                    tracing::error!(%tenant, %run, error = %why, "a restored run cannot be read, and is not parked yet");
+                    unreadable.push(UnreadableRun { tenant, run, why });
+                    if unreadable.len() > UNPARKED_MAX {
+                        return Err(EngineError::Store(format!(
+                            "more than {UNPARKED_MAX} runs of the restored store cannot be read, and nothing is handed out \
+                             before they can: start the release that has made the backup"
+                        )));
+                    }
                 }
-                loaded => readable.extend(loaded?),
+                loaded => readable.extend(live(loaded?)),
             }
         }
         Ok(readable)
@@ -103,9 +128,6 @@ impl Runs {
             Ok(()) | Err(EngineError::Rejected(Rejection::Terminal { .. })) => {}
             Err(error) => return Err(error),
         }
-        let receipts = self.0.0.store.receipts(run.tenant, run.id).await?;
-        let open = receipts.iter().map(|row| &row.receipt);
-        let open = open.filter(|receipt| receipt.is_open());
         let spec = run.spec(run.position);
         Ok(ParkedRun {
             tenant: run.tenant,
@@ -114,18 +136,20 @@ impl Runs {
             step: spec.key.clone(),
             step_state: run.current().state(),
             effect: spec.effect_class(),
-            open_effects: open.map(|receipt| receipt.id).collect(),
+            open_effects: self.open_effects(run).await?,
         })
     }
-}
 
-/// Whether the run may have acted on the outside since the backup: a step that is still before it does, or one that is
-/// behind it could have been undone.
-fn acts(run: &Run) -> bool {
-    (0..run.steps.len()).any(|position| {
-        let spec = run.spec(position as u32);
-        let pure = matches!(spec.kind(), StepKind::Transform | StepKind::Approval | StepKind::Wait);
-        let reached = position < run.position as usize;
-        !pure && spec.effect_class() != EffectClass::Read && (!reached || spec.rollback.is_some())
-    })
+    /// They are only told, so a receipt that cannot be read holds up no restore.
+    async fn open_effects(&self, run: &Run) -> Result<Vec<ReceiptId>, EngineError> {
+        match self.0.0.store.receipts(run.tenant, run.id).await {
+            Ok(rows) => Ok(rows.iter().filter(|row| row.receipt.is_open()).map(|row| row.receipt.id).collect()),
+            Err(ReadError::Corrupt(error)) => {
+                let run = run.id;
+                tracing::error!(%run, %error, "the open effects of a restored run cannot be told: a receipt cannot be read");
+                Ok(Vec::new())
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
 }

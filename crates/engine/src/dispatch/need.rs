@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use interlock_core::ids::SessionId;
+use interlock_core::ids::{SessionId, TenantId};
 use interlock_core::json::Hash;
 use interlock_core::plan::StepSpec;
 use interlock_core::run::Run;
@@ -34,10 +34,16 @@ pub enum Need {
         needs: BTreeSet<String>,
         need: Box<Need>,
     },
-    /// A command, with all that its worker must have said of itself.
-    Command(BTreeSet<String>),
-    /// A step of a run that this session has as a whole.
-    Only(SessionId),
+    /// A command, with all that its worker must have said of itself. One that serves all tenants runs those of the only tenant.
+    Command {
+        tenant: TenantId,
+        needs: BTreeSet<String>,
+    },
+    /// A command of a run that this session has as a whole.
+    Only {
+        tenant: TenantId,
+        session: SessionId,
+    },
     /// A run that these sessions were offered, and could not take.
     Except {
         sessions: BTreeSet<SessionId>,
@@ -77,10 +83,10 @@ impl Need {
     pub fn of_run(run: &Run) -> Self {
         let spec = run.spec(run.position);
         if let Some(session) = run.assigned_session() {
-            return Self::Only(session);
+            return Self::Only { tenant: run.tenant, session };
         }
         if let Some(needs) = run.command_needs() {
-            let (sessions, need) = (run.refused_by(), Self::Command(needs));
+            let (sessions, need) = (run.refused_by(), Self::Command { tenant: run.tenant, needs });
             return if sessions.is_empty() { need } else { Self::Except { sessions, need: Box::new(need) } };
         }
         match spec.task_name() {
@@ -98,7 +104,7 @@ impl Need {
                 spec.task_name().is_none() && spec.kind() == *kind && !spec.is_command()
             }
             Self::Having { needs, need } => need.may_be(spec) && spec.task_needs() == *needs,
-            Self::Command(_) | Self::Only(_) => spec.is_command(),
+            Self::Command { .. } | Self::Only { .. } => spec.is_command(),
             Self::In { need, .. } | Self::Except { need, .. } | Self::Permitted { need, .. } => need.may_be(spec),
         }
     }
@@ -107,7 +113,7 @@ impl Need {
     pub fn is_met_by(&self, info: &SessionInfo) -> bool {
         let skills = &info.skills;
         // It goes on with the runs that it has, and takes nothing else.
-        if info.is_in_maintenance() && !matches!(self, Self::Unknown | Self::Only(_)) {
+        if info.is_in_maintenance() && !matches!(self, Self::Unknown | Self::Only { .. }) {
             return false;
         }
         match self {
@@ -117,8 +123,12 @@ impl Need {
             Self::Kind(kind) => skills.has_kind(*kind),
             Self::NamedKind(kind) => skills.has_kind(*kind) && skills.names_effects,
             Self::Having { needs, need } => skills.has_required(needs, info.round_trip()) && need.is_met_by(info),
-            Self::Command(needs) => skills.has_all(needs, info.round_trip()) && !info.is_errored(),
-            Self::Only(session) => info.id == *session && !info.is_errored(),
+            Self::Command { tenant, needs } => {
+                skills.has_all(needs, info.round_trip()) && !info.is_errored() && info.may_run_commands_of(*tenant)
+            }
+            Self::Only { tenant, session } => {
+                info.id == *session && !info.is_errored() && info.may_run_commands_of(*tenant)
+            }
             Self::Except { sessions, need } => !sessions.contains(&info.id) && need.is_met_by(info),
             Self::Permitted { denied, need, .. } => !denied.contains(&info.id) && need.is_met_by(info),
             Self::In { environment, need } => skills.allows_environment(environment) && need.is_met_by(info),

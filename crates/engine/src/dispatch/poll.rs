@@ -14,7 +14,7 @@ use futures::future::join_all;
 use interlock_core::decide::Command;
 use interlock_core::governance::action::Action;
 use interlock_core::governance::judge::Judged;
-use interlock_core::ids::{ReceiptId, SessionId};
+use interlock_core::ids::{ReceiptId, SessionId, TenantId};
 use interlock_core::json::{Hash, Json};
 use interlock_core::keys::{EffectScope, effect_key};
 use interlock_core::limits::REFUSED_WORKERS_MAX;
@@ -187,7 +187,8 @@ impl Workers {
         let missing: Vec<_> = candidates
             .iter()
             .map(|candidate| (candidate.tenant, candidate.run))
-            .filter(|(tenant, run)| !self.0.0.cells.holds(*tenant, *run))
+            // What a restore has left is loaded by itself, and parked.
+            .filter(|(tenant, run)| !self.0.0.cells.holds(*tenant, *run) && !self.0.0.unparked.holds(*tenant, *run))
             .collect();
         if missing.len() < 2 {
             return;
@@ -218,6 +219,9 @@ impl Workers {
         // The worker that would be asked was offline a moment ago: it is where no other worker could take the run.
         let mut latecomer: Option<Box<Run>> = None;
         let mut is_alone = false;
+        // The tenant whose commands a worker of all tenants runs, once this claim has read it.
+        let mut sole: Option<TenantId> = None;
+        let (mut is_sole_read, mut asks_tenants) = (false, false);
         let claimed = loop {
             let claimed = self
                 .0
@@ -235,7 +239,13 @@ impl Workers {
                         if run.is_offered() {
                             return Err(Rejection::NotClaimable { run: run.id, control: run.control }.into());
                         }
-                        if !info.can_take(run) {
+                        let is_command = run.spec(run.position).is_command();
+                        if is_command && info.runs_commands_of_all() && !is_sole_read {
+                            asks_tenants = true;
+                            return Ok(ControlFlow::Break(None));
+                        }
+                        let is_of_several = is_command && info.tenant.is_none() && sole != Some(tenant);
+                        if is_of_several || !info.can_take(run) {
                             if is_planted(Bug::StaleMismatch) {
                                 return Ok(ControlFlow::Break(None));
                             }
@@ -250,6 +260,11 @@ impl Workers {
                         }
                         if run.seeks_worker() {
                             let better = dispatch.freer_for(run, info, self.0.now());
+                            if better.as_ref().is_some_and(|better| better.tenant.is_none()) && !is_sole_read {
+                                asks_tenants = true;
+                                return Ok(ControlFlow::Break(None));
+                            }
+                            let better = better.filter(|better| better.tenant.is_some() || sole == Some(tenant));
                             let to = better.as_deref().unwrap_or(info);
                             if to.is_asked_last(self.0.now()) && !is_alone {
                                 latecomer = Some(Box::new(run.clone()));
@@ -330,6 +345,10 @@ impl Workers {
                     },
                 )
                 .await;
+            if std::mem::take(&mut asks_tenants) {
+                (sole, is_sole_read) = (Box::pin(self.0.sole_tenant_for_claim()).await, true);
+                continue;
+            }
             if let Some(run) = latecomer.take() {
                 if self.others_are_first(&run).await {
                     // The scan offers the run again.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 
 use interlock_core::ids::{SessionId, TenantId, WorkerIdentityId};
-use interlock_core::plan::StepSpec;
+use interlock_core::plan::{StepSpec, commanded_profile};
 use interlock_core::run::Run;
 use interlock_core::state::WorkerState;
 use interlock_core::time::{Millis, Timestamp};
@@ -15,6 +15,7 @@ use interlock_store::SessionRow;
 use super::need::Need;
 use super::ready::GroupKey;
 use super::shares;
+use crate::sole_tenant::{SEVERAL_TENANTS, SoleTenant};
 
 /// Workers whose heartbeats take about as long are as near as each other.
 const ALIKE_WITHIN: Millis = Millis(10);
@@ -47,6 +48,8 @@ pub struct SessionInfo {
     heard_at: AtomicI64,
     /// How long its last measured call took, in milliseconds; the greatest number where that is not known.
     round_trip: AtomicU64,
+    /// Whose commands it may run where it is of all tenants.
+    sole_tenant: Arc<SoleTenant>,
 }
 
 /// Stands for a round trip that is not known.
@@ -54,7 +57,8 @@ const UNMEASURED: u64 = u64::MAX;
 
 impl SessionInfo {
     /// The session that a row describes. One that is over takes nothing new.
-    pub(crate) fn of(row: SessionRow, now: Timestamp, fault_pause: Millis) -> Arc<Self> {
+    pub(crate) fn of(row: SessionRow, at: (Timestamp, Millis), sole_tenant: Arc<SoleTenant>) -> Arc<Self> {
+        let (now, fault_pause) = at;
         let hindrance = Hindrance::of(&row, now, fault_pause);
         // The worker inside a server is as near as can be; of the others it is measured.
         let round_trip = if row.tenant.is_none() { 0 } else { UNMEASURED };
@@ -78,6 +82,7 @@ impl SessionInfo {
             asked_last_until: AtomicI64::new(0),
             heard_at: now.0.into(),
             round_trip: round_trip.into(),
+            sole_tenant,
         })
     }
 
@@ -175,6 +180,27 @@ impl SessionInfo {
         self.tenant.is_none_or(|only| only == tenant) && self.queues.iter().any(|name| name == queue)
     }
 
+    /// Whether it runs commands, and serves all tenants.
+    pub(crate) fn runs_commands_of_all(&self) -> bool {
+        let mut names = self.skills.capabilities.iter().flatten();
+        self.tenant.is_none() && names.any(|name| commanded_profile(name).is_some())
+    }
+
+    /// Whether it may run the tenant's commands, as was last read: one that serves all tenants runs those of the only one.
+    pub(crate) fn may_run_commands_of(&self, tenant: TenantId) -> bool {
+        self.tenant.is_some() || self.sole_tenant.is(tenant)
+    }
+
+    /// The bound that keeps it from the command which the run stands at, in words. Nothing where it merely lacks something.
+    pub(crate) fn kept_from(&self, run: &Run) -> Option<String> {
+        let distance = self.round_trip();
+        if let Some((_, why)) = self.skills.kept_by_bound(run, distance) {
+            return Some(why);
+        }
+        let is_several = !self.may_run_commands_of(run.tenant) && self.skills.can_take(run, distance);
+        is_several.then(|| SEVERAL_TENANTS.to_owned())
+    }
+
     /// Whether it can take runs of this group that need this.
     pub(crate) fn meets(&self, key: &GroupKey, need: &Need) -> bool {
         self.serves(key.tenant, &key.queue) && need.is_met_by(self)
@@ -186,16 +212,18 @@ impl SessionInfo {
         let assigned = run.assigned_session();
         let is_its_own = assigned.is_none_or(|session| session == self.id);
         let is_new = assigned.is_none();
+        let is_command = run.spec(run.position).is_command();
         is_its_own
             && !(is_new && self.is_in_maintenance())
-            && !(self.is_errored() && run.spec(run.position).is_command())
+            && !(is_command && (self.is_errored() || !self.may_run_commands_of(run.tenant)))
             && !(run.seeks_worker() && run.was_refused_by(self.id))
             && self.skills.can_take(run, if is_new { self.round_trip() } else { Some(Millis(0)) })
     }
 
     /// Whether a step may be claimed for it in the commit that makes the step ready.
     pub(crate) fn takes_at_once(&self, tenant: TenantId, spec: &StepSpec) -> bool {
-        // The run's environment is not looked at here, so who may not act in all of them waits for its next poll.
+        // The run's environment is not looked at here, so who may not act in all of them waits for its next poll. Neither are the
+        // profile that a command needs and whose commands it may run: `can_do` says of every command that it cannot.
         let anywhere = self.skills.terms.is_none() && !self.is_in_maintenance();
         anywhere && self.serves(tenant, &spec.queue) && self.skills.can_do(spec) && !self.skills.needs_intent(spec)
     }
@@ -241,6 +269,7 @@ impl SessionInfo {
             asked_last_until: AtomicI64::new(0),
             heard_at,
             round_trip: UNMEASURED.into(),
+            sole_tenant: Arc::default(),
         })
     }
 
@@ -262,6 +291,7 @@ impl SessionInfo {
             asked_last_until: AtomicI64::new(0),
             heard_at: AtomicI64::new(0),
             round_trip: UNMEASURED.into(),
+            sole_tenant: Arc::default(),
         })
     }
 }

@@ -7,8 +7,8 @@ use interlock_core::planted::{Bug, is_planted};
 use interlock_store::{DeliveryBegun, DeliveryRow, RetakeDelivery};
 
 use crate::Engine;
+use crate::commands::process;
 use crate::error::EngineError;
-use crate::webhooks::process;
 
 const DUE_BATCH_MAX: usize = 32;
 const LOOK_EVERY: Duration = Duration::from_secs(5);

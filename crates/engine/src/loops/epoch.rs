@@ -14,12 +14,15 @@ const LOOK_EVERY: Duration = Duration::from_secs(5);
 const TOLD_WITHIN: Duration = Duration::from_millis(500);
 
 impl Engine {
-    /// Waits until the store was restored under this server, or has lost commits in a failover. It commits nothing more then.
+    /// Waits until the store commits nothing more before its process is started again, and says why: it was restored under
+    /// this server, it has lost commits in a failover, or one of its lanes has panicked.
     #[boxed]
-    pub async fn until_restored(&self) -> Restored {
+    pub async fn until_commits_end(&self) -> SubmitError {
         loop {
-            if let Err(SubmitError::Restored(restored)) = self.0.store.takes_commits() {
-                return restored;
+            if let Err(why) = self.0.store.takes_commits()
+                && why.is_final()
+            {
+                return why;
             }
             tokio::time::sleep(TOLD_WITHIN).await;
         }

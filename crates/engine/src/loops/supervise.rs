@@ -7,11 +7,12 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use futures::FutureExt;
+use interlock_core::text::panic::message_of;
 use interlock_core::time::{Millis, Timestamp};
 use tokio_util::sync::CancellationToken;
 
+use crate::Engine;
 use crate::clock::Clock;
-use crate::set_aside::message_of;
 
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_mins(1);
@@ -81,6 +82,18 @@ impl Loops {
             }
             pause = (pause * 2).min(LONGEST_PAUSE);
         }
+    }
+}
+
+impl Engine {
+    /// Runs a loop of whoever holds the engine as its own are run: started again after a panic, told by `/readyz`. It ends
+    /// by itself, and is not waited for.
+    pub fn supervise<F>(&self, name: &'static str, start: impl Fn() -> F + Send + Sync + 'static)
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        let engine = self.clone();
+        tokio::spawn(async move { engine.0.loops.supervise(name, &engine.0.stopping, start).await });
     }
 }
 

@@ -10,10 +10,11 @@ use interlock_outbound::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValu
 use interlock_outbound::{Call, Excess, OutboundError, StatusCode};
 use interlock_store::{AttemptRow, Changed, DisableOutbound, LogAttempt, OutboundRow, OutboxMessage, TakeMessage};
 
-use super::outbound::{DISABLED, Message, details};
+use super::outbound::{DISABLED, details};
 use crate::Engine;
 use crate::audit::Actor;
 use crate::error::EngineError;
+use crate::message::Message;
 
 /// What the destinations of endpoints begin with.
 pub(crate) const DESTINATION: &str = "webhook:";

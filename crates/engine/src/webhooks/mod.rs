@@ -1,16 +1,15 @@
 //! Webhooks. [`inbound`] keeps the addresses at which a tenant takes them, [`receive`] judges and stores what comes and
-//! [`process`] starts its runs. [`outbound`] keeps the addresses that are told of a tenant's events, [`publish`] makes
+//! [`process`](crate::commands::process) starts its runs. [`outbound`] keeps the addresses that are told of a tenant's events, [`publish`] makes
 //! the messages and [`deliver`] brings them there.
 
 pub mod deliver;
 pub mod inbound;
 pub mod outbound;
-pub(crate) mod process;
 pub(crate) mod publish;
 pub mod receive;
 
+pub use crate::commands::process::{Outcome, SkippedRun, StartedRun};
 pub use crate::missed::MissedTrigger;
-pub use process::{Outcome, SkippedRun, StartedRun};
 
 use interlock_core::ids::TenantId;
 use interlock_core::time::{Millis, Timestamp};

@@ -1,7 +1,6 @@
 //! The addresses that are told of a tenant's events.
 
 use interlock_core::ids::{OutboundId, OutboxId, TenantId};
-use interlock_core::json::Json;
 use interlock_core::limits;
 use interlock_core::planted::{Bug, is_planted};
 use interlock_core::rejection::Rejection;
@@ -301,13 +300,4 @@ pub(super) fn details(row: &OutboundRow) -> serde_json::Value {
 
 fn server(row: &OutboundRow) -> Option<String> {
     Url::parse(&row.url).ok().map(|url| url.origin().ascii_serialization())
-}
-
-/// A message as it is stored in the outbox: the id that receivers know it by, and the body that is signed.
-#[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
-pub struct Message {
-    pub id: String,
-    #[serde(rename = "type")]
-    pub event: String,
-    pub body: Json,
 }

@@ -12,9 +12,9 @@ use interlock_core::time::{Millis, Timestamp};
 use interlock_store::{Changed, NewMessage, OutboundRow, PublishMessages, ReadError, TenantEvent};
 use serde_json::json;
 
-use super::outbound::Message;
 use crate::Engine;
 use crate::error::EngineError;
+use crate::message::Message;
 
 /// Events that are read at a time. Also the bound on ids that one instant can tell apart.
 const EVENTS_MAX: usize = 256;

@@ -16,8 +16,8 @@ use interlock_core::trigger::webhook::{
 };
 use interlock_store::{BeginDelivery, DeliveryBegun, DeliveryRef, DeliveryRow, InboundRow};
 
-use super::process::{self, Outcome};
 use crate::boxed;
+use crate::commands::process::{self, Outcome};
 use crate::error::EngineError;
 use crate::parts::Webhooks;
 

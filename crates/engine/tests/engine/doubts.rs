@@ -8,16 +8,19 @@ use interlock_connectors::CallFacts;
 use interlock_core::ids::{RunId, TenantId};
 use interlock_core::json::Json;
 use interlock_core::plan::{StepSpec, Work};
+use interlock_core::run::change::Context;
 use interlock_core::run::receipt::Receipt;
 use interlock_core::state::{EffectClass, ReceiptState, RunState, StepState};
 use interlock_core::time::Millis;
 use interlock_core::work::{EFFECTS, EffectAnswer, EffectIntent, WorkerHello};
+use interlock_engine::set_aside::Item;
 use interlock_engine::{Engine, EngineOptions};
 use serde_json::{Value, json};
 
 use crate::harness::{Database, PATIENCE, ends, engine_with, hello, plan, reaches, short_leases, start, stop, tenant};
 use crate::on_both;
 use crate::target::Target;
+use crate::unreadable::{BROKEN, change};
 
 async fn settling(database: &Database) -> Engine {
     engine_with(database, EngineOptions { effect_settles_after: Millis(300), ..short_leases() }).await
@@ -45,6 +48,25 @@ async fn in_doubt(engine: &Engine) -> (TenantId, RunId, String) {
 
 async fn receipt(engine: &Engine, tenant: TenantId, run: RunId) -> Receipt {
     engine.store().receipts(tenant, run).await.unwrap().remove(0).receipt
+}
+
+/// A run that an operator has paused before it began.
+async fn paused(engine: &Engine, tenant: TenantId) -> RunId {
+    let mut step = StepSpec::task("a", "a");
+    step.queue = "nobody-polls-it".into();
+    let run = engine.runs().start(start(tenant, &plan(vec![step]), "null")).await.unwrap().run;
+    engine.runs().pause(tenant, run, "look first".into(), Context::operator("olga")).await.unwrap();
+    run
+}
+
+/// Waits until the doubt is resolved: it has not happened.
+async fn is_resolved(engine: &Engine, tenant: TenantId, run: RunId) {
+    let settled = async {
+        while receipt(engine, tenant, run).await.state != ReceiptState::Failed {
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, settled).await.expect("the doubt is resolved");
 }
 
 /// A channel that shows these messages.
@@ -76,18 +98,42 @@ on_both! {
         let target = channel(&Arc::default());
         engine.reach_targets(target.caller());
         let (tenant, run, _) = in_doubt(&engine).await;
-        let settled = async {
-            while receipt(&engine, tenant, run).await.state != ReceiptState::Failed {
-                tokio::time::sleep(Duration::from_millis(50)).await;
-            }
-        };
-        tokio::time::timeout(PATIENCE, settled).await.expect("the doubt is resolved");
+        is_resolved(&engine, tenant, run).await;
         let kept = receipt(&engine, tenant, run).await;
         assert_eq!(kept.state, ReceiptState::Failed);
         assert_eq!(kept.response.unwrap().to_value().unwrap()["found"], json!(false), "the evidence");
         let steps = engine.store().steps(tenant, run).await.unwrap();
         assert_eq!(steps[0].state, StepState::Ready);
         assert!(target.asked().iter().all(|asked| asked.starts_with("GET ")), "{:?}", target.asked());
+        stop(engine).await;
+    }
+
+    async fn a_doubt_is_found_behind_a_paused_run_that_cannot_be_read(database: &Database) {
+        let engine = settling(database).await;
+        let (tenant, run, _) = in_doubt(&engine).await;
+        // The list of paused runs begins with the newest one.
+        let broken = paused(&engine, tenant).await;
+        change(database, broken, BROKEN).await;
+        stop(engine).await;
+        // Nobody tells this server of the doubt.
+        let engine = settling(database).await;
+        engine.reach_targets(channel(&Arc::default()).caller());
+        is_resolved(&engine, tenant, run).await;
+        let aside = engine.health().set_aside();
+        assert!(aside.iter().any(|aside| aside.item == Item::Run(broken)), "{aside:?}");
+        stop(engine).await;
+    }
+
+    async fn a_doubt_is_found_behind_more_paused_runs_than_one_look_takes_in(database: &Database) {
+        let engine = settling(database).await;
+        let (tenant, run, _) = in_doubt(&engine).await;
+        for _ in 0..9 {
+            futures::future::join_all((0..64).map(|_| paused(&engine, tenant))).await;
+        }
+        stop(engine).await;
+        let engine = settling(database).await;
+        engine.reach_targets(channel(&Arc::default()).caller());
+        is_resolved(&engine, tenant, run).await;
         stop(engine).await;
     }
 

@@ -1,19 +1,37 @@
 //! Late reports: refused, counted, and told in the audit log.
 
-use interlock_core::plan::StepSpec;
-use interlock_core::plan::retry::{ErrorClass, StepError};
-use interlock_core::state::RunState;
+use interlock_core::plan::retry::{Backoff, ErrorClass, RetryPolicy, StepError};
+use interlock_core::plan::{Gate, OnDenial, OnFailure, StepSpec, Work};
+use interlock_core::rejection::Rejection;
+use interlock_core::run::Phase;
+use interlock_core::run::approval::Voter;
+use interlock_core::run::change::Context;
+use interlock_core::state::{EffectClass, RunState};
 use interlock_core::time::Millis;
 use interlock_core::work::{Assignment, Report, ReportedOutcome};
-use interlock_engine::EngineOptions;
 use interlock_engine::audit::read::{AuditFilter, AuditQuery};
+use interlock_engine::commands::vote::VoteRequest;
+use interlock_engine::{EngineError, EngineOptions};
 use serde_json::{Value, json};
 
 use crate::audit::{caught_up, key};
 use crate::harness::{
-    Database, PATIENCE, done, ends, engine_with, hello, plan, report, short_leases, start, stop, tenant, work,
+    Database, PATIENCE, done, ends, engine_with, hello, plan, reaches, report, short_leases, start, stop, tenant, work,
 };
 use crate::on_both;
+
+/// A gate for anybody who may approve.
+fn gate() -> Gate {
+    Gate {
+        approvers: Vec::new(),
+        quorum: 1,
+        message: None,
+        on_reject: OnDenial::Pause,
+        on_expiry: OnDenial::Pause,
+        escalate_after: None,
+        expires_after: None,
+    }
+}
 
 on_both! {
     async fn a_late_report_is_counted_and_in_the_audit_log_once(database: &Database) {
@@ -71,6 +89,73 @@ on_both! {
         assert_eq!(engine.health().counters().late_reports(), 0);
         // What it has not said before is no repeat.
         assert_eq!(report(&engine, session, &first, done("1")).await, None);
+        assert_eq!(engine.health().counters().late_reports(), 1);
+        stop(engine).await;
+    }
+
+    async fn a_late_report_is_refused_while_people_are_asked_to_run_its_step_again(database: &Database) {
+        let engine = engine_with(database, EngineOptions { audit_key: Some(key()), ..crate::harness::short_leases() }).await;
+        let tenant = tenant(&engine, |_| {}).await;
+        let mut pay = StepSpec::task("pay", "pay");
+        (pay.effect, pay.timeout) = (Some(EffectClass::Keyed), Some(Millis(200)));
+        pay.retry = Some(RetryPolicy { max_attempts: 1, backoff: Backoff::Fixed { delay: Millis(0) } });
+        pay.on_failure = Some(OnFailure::Pause);
+        let plan = plan(vec![StepSpec::new("ok", Work::Approval(gate())), pay]);
+        let run = engine.runs().start(start(tenant, &plan, "null")).await.unwrap().run;
+        let found = engine.store().load_runs(&[(tenant, run)]).await.unwrap().remove(0);
+        let Phase::WaitingApproval(asked) = &found.current().phase else { panic!("{:?}", found.current()) };
+        let (approval, voter) = (asked.id, Voter::new("rob", Vec::new()));
+        let vote = VoteRequest { approval, voter, approve: true, notes: None };
+        engine.runs().vote(tenant, run, vote).await.unwrap();
+        let session = engine.workers().register(hello(1)).await.unwrap().session;
+        let claimed = engine.workers().poll(session, 1, PATIENCE).await.unwrap().pop().unwrap();
+        // Its time is over, and the worker goes on; an operator has the step run again, and the gate's people are asked.
+        reaches(&engine, tenant, run, RunState::Paused).await;
+        engine.runs().retry(tenant, run, None, Context::operator("olga")).await.unwrap();
+        reaches(&engine, tenant, run, RunState::WaitingApproval).await;
+
+        let (at, epoch) = (claimed.at, claimed.epoch);
+        let report = || Report {
+            at,
+            epoch,
+            outcome: done("1"),
+            claim_next: false,
+            cost: None,
+            credentials: Vec::new(),
+        };
+        for _ in 0..2 {
+            let answer = engine.workers().complete(session, report()).await;
+            assert!(matches!(answer, Err(EngineError::Rejected(Rejection::StaleAttempt { .. }))), "{answer:?}");
+        }
+        assert_eq!(engine.health().counters().late_reports(), 2);
+        caught_up(&engine, tenant).await;
+        let filter = AuditFilter { kind: Some("report.late".into()), ..AuditFilter::default() };
+        let query = AuditQuery { number: None, newest_first: true, from: None, limit: 10, filter };
+        let found = engine.audit().entries(tenant, &query).await.unwrap().entries;
+        assert_eq!(found.len(), 1, "people are told before they let it run again");
+        stop(engine).await;
+    }
+
+    async fn a_report_of_a_failure_that_comes_again_is_not_late_and_another_one_is(database: &Database) {
+        let engine = crate::harness::engine(database).await;
+        let tenant = tenant(&engine, |_| {}).await;
+        let mut step = StepSpec::task("a", "a");
+        step.on_failure = Some(OnFailure::Pause);
+        let plan = plan(vec![step]);
+        let run = engine.runs().start(start(tenant, &plan, "null")).await.unwrap().run;
+        let session = engine.workers().register(hello(1)).await.unwrap().session;
+        let Assignment { at, epoch, .. } = engine.workers().poll(session, 1, PATIENCE).await.unwrap().pop().unwrap();
+        let reports = async |outcome: ReportedOutcome| {
+            let report = Report { at, epoch, outcome, claim_next: false, cost: None, credentials: Vec::new() };
+            engine.workers().complete(session, report).await.map(|completed| completed.recorded)
+        };
+        let dead = || ReportedOutcome::Dead { error: StepError::new(ErrorClass::Terminal, "NO", "no") };
+        assert!(reports(dead()).await.unwrap());
+        reaches(&engine, tenant, run, RunState::Paused).await;
+        assert!(!reports(dead()).await.unwrap(), "the step has failed by this very report");
+        assert_eq!(engine.health().counters().late_reports(), 0);
+        let other = reports(done("1")).await;
+        assert!(matches!(other, Err(EngineError::Rejected(Rejection::StaleAttempt { .. }))), "{other:?}");
         assert_eq!(engine.health().counters().late_reports(), 1);
         stop(engine).await;
     }

@@ -11,6 +11,7 @@ use interlock_core::run::metrics::RunMetrics;
 use interlock_core::state::RunState;
 use interlock_core::time::Millis;
 use interlock_core::work::ReportedOutcome;
+use interlock_core::work::fault::{SANDBOX_NOT_ATTESTED, SANDBOX_NOT_SET_UP, SANDBOX_REFUSED};
 use interlock_core::work::output::{OutputBatch, OutputChunk, OutputStream};
 use interlock_engine::commands::vote::VoteRequest;
 
@@ -38,6 +39,32 @@ on_both! {
         assert_eq!(ends(&engine, tenant, run).await, RunState::Succeeded);
         let metrics = *engine.store().run_notes(tenant, run).await.unwrap().unwrap().metrics.unwrap();
         assert_eq!((metrics.output_bytes, metrics.printed_bytes), (1, 8), "what the worker says of the end is not printed");
+        stop(engine).await;
+    }
+
+    async fn what_refuses_a_command_is_counted_by_its_code(database: &Database) {
+        let engine = engine_with(database, patient()).await;
+        let tenant = tenant(&engine, |_| {}).await;
+        let mut step = command("c", Workdir::Run);
+        step.rules.workdir = None;
+        let steps = shared(vec![step]);
+        let counted = || engine.health().counters().violations().iter().map(|(_, count)| count).sum::<u64>();
+        for (code, counts) in [
+            ("COMMAND_NOT_PERMITTED", 1),
+            (SANDBOX_REFUSED, 1),
+            (SANDBOX_NOT_ATTESTED, 1),
+            (SANDBOX_NOT_SET_UP, 0),
+            ("COMMAND_FAILED", 0),
+        ] {
+            let before = counted();
+            // A command that could not be confined makes its worker errored.
+            let session = register(&engine, code, Some(tenant)).await;
+            engine.runs().start(start(tenant, &steps, "null")).await.unwrap();
+            let step = claimed(&engine, session).await;
+            let error = StepError::new(ErrorClass::Unavailable, code, "no");
+            report(&engine, session, &step, ReportedOutcome::Retry { error, backoff: Some(Millis::from_hours(1)) }).await;
+            assert_eq!(counted() - before, counts, "{code}");
+        }
         stop(engine).await;
     }
 

@@ -17,19 +17,24 @@ use crate::harness::{
 use crate::on_both;
 
 /// Changes a run's row behind the engine's back.
-async fn change(database: &Database, run: RunId, assignment: &str) {
+pub async fn change(database: &Database, run: RunId, assignment: &str) {
+    change_row(database, "run_live", run, assignment).await;
+}
+
+/// Changes the one row that a run has in a table.
+pub async fn change_row(database: &Database, table: &str, run: RunId, assignment: &str) {
     match &database.url {
         StoreUrl::Sqlite(path) => {
             let connection = rusqlite::Connection::open(path).unwrap();
             connection.busy_timeout(Duration::from_secs(10)).unwrap();
             connection.execute_batch("PRAGMA ignore_check_constraints = ON").unwrap();
-            let sql = format!("UPDATE run_live SET {assignment} WHERE run_id = ?1");
+            let sql = format!("UPDATE {table} SET {assignment} WHERE run_id = ?1");
             assert_eq!(connection.execute(&sql, [run.as_bytes()]).unwrap(), 1);
         }
         StoreUrl::Postgres(url) => {
             let (client, connection) = tokio_postgres::connect(url, tokio_postgres::NoTls).await.unwrap();
             let connection = tokio::spawn(connection);
-            let sql = format!("UPDATE run_live SET {assignment} WHERE run_id = $1");
+            let sql = format!("UPDATE {table} SET {assignment} WHERE run_id = $1");
             assert_eq!(client.execute(&sql, &[&&run.as_bytes()[..]]).await.unwrap(), 1);
             drop(client);
             connection.await.unwrap().unwrap();
@@ -38,8 +43,8 @@ async fn change(database: &Database, run: RunId, assignment: &str) {
     }
 }
 
-const BROKEN: &str = "step_data = 'x' || coalesce(step_data, '')";
-const MENDED: &str = "step_data = nullif(substr(step_data, 2), '')";
+pub const BROKEN: &str = "step_data = 'x' || coalesce(step_data, '')";
+pub const MENDED: &str = "step_data = nullif(substr(step_data, 2), '')";
 
 /// Another engine on the same database, which has nothing in memory.
 async fn restarted(database: &Database, engine: Engine) -> Engine {
@@ -62,7 +67,7 @@ fn assert_tried_seldom(engine: &Engine, tenant: TenantId, run: RunId) {
 }
 
 /// Waits until the engine has set the run aside.
-async fn is_set_aside(engine: &Engine, tenant: TenantId, run: RunId) {
+pub async fn is_set_aside(engine: &Engine, tenant: TenantId, run: RunId) {
     let seen = async {
         while set_aside(engine, tenant, run).is_none() {
             tokio::time::sleep(Duration::from_millis(10)).await;

@@ -50,10 +50,4 @@ impl StoreHealth {
     pub async fn unsealed_since(&self) -> Result<Option<Timestamp>, ReadError> {
         self.0.unsealed_since().await
     }
-
-    /// How many steps are in the hands of workers that have not been heard of since, over all tenants.
-    #[boxed]
-    pub async fn orphans(&self, heard_before: Timestamp) -> Result<u64, ReadError> {
-        self.0.orphans(heard_before).await
-    }
 }

@@ -113,6 +113,11 @@ impl Store {
             self.check_feed(tenant.id, &mut findings).await?;
         }
         self.check_lists(&mut findings).await?;
+        for (tenant, run) in self.unparked(LIST_MAX).await? {
+            let what =
+                "the restore of this store could not read it, and has not paused it: it is paused once it can be read";
+            findings.push(finding("RUN_UNPARKED", Some(tenant), run, what));
+        }
         Ok(findings)
     }
 

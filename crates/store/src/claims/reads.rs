@@ -74,7 +74,7 @@ impl Store {
         rows.into_iter().map(read).collect::<Result<_, CorruptRow>>().map_err(ReadError::from)
     }
 
-    /// How many steps are in the hands of workers that have not been heard of since.
+    /// How many steps are in the hands of workers that have not been heard of since, over all tenants.
     pub async fn orphans(&self, heard_before: Timestamp) -> Result<u64, ReadError> {
         let mut rows = self.rows(&sql::ORPHANS_COUNT, args![heard_before]).await?;
         Ok(rows.first_mut().map_or(Ok(0), |row| row.num("runs"))?)

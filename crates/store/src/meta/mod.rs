@@ -9,4 +9,4 @@ mod writes;
 
 pub use rows::{DurableSetting, Stats};
 pub(crate) use writes::KeepLanes;
-pub use writes::{EnsurePartitions, FinishRestore, RaiseEpoch, SetOnce};
+pub use writes::{DropUnparked, EnsurePartitions, FinishRestore, RaiseEpoch, SetOnce};

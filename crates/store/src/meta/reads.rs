@@ -1,14 +1,15 @@
 use std::sync::atomic::Ordering;
 
-use interlock_core::ids::TenantId;
+use interlock_core::ids::{RunId, TenantId};
 use interlock_core::state::RunState;
 use interlock_core::time::Timestamp;
 
+use super::rows::{unparked_key, unparked_run};
 use super::{DurableSetting, Stats, sql};
 use crate::backup;
-use crate::error::ReadError;
+use crate::error::{CorruptRow, ReadError};
 use crate::store::{Reads, Store};
-use crate::value::args;
+use crate::value::{Row, args};
 
 impl Store {
     /// A value that was kept by `SetOnce`.
@@ -65,6 +66,22 @@ impl Store {
     pub async fn restored_at(&self) -> Result<Option<Timestamp>, ReadError> {
         let mut rows = self.rows(&sql::META_GET, args![backup::RESTORED_AT]).await?;
         Ok(rows.first_mut().map(|row| row.name("value")).transpose()?.map(Timestamp))
+    }
+
+    /// Live runs that the last restore could not read, and has not parked: so many of them at the most. Each is parked once it can
+    /// be read, before anything else becomes of it.
+    pub async fn unparked(&self, limit: usize) -> Result<Vec<(TenantId, RunId)>, ReadError> {
+        let rows = self.rows(&sql::UNPARKED_LIST, args![limit]).await?;
+        let read = |mut row: Row| {
+            let key = row.text("key")?;
+            unparked_run(&key).ok_or_else(|| row.corrupt("key", format!("`{key}` names no run")))
+        };
+        Ok(rows.into_iter().map(read).collect::<Result<_, CorruptRow>>()?)
+    }
+
+    /// Whether the run is still one of those.
+    pub async fn is_unparked(&self, tenant: TenantId, run: RunId) -> Result<bool, ReadError> {
+        Ok(!self.rows(&sql::META_GET, args![unparked_key(tenant, run)]).await?.is_empty())
     }
 
     /// How many runs live in each state.

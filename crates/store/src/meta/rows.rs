@@ -1,3 +1,15 @@
+use interlock_core::ids::{RunId, TenantId};
+
+/// The key under which `meta` names a run that a restore has not parked.
+pub(super) fn unparked_key(tenant: TenantId, run: RunId) -> String {
+    format!("unparked/{tenant}/{run}")
+}
+
+pub(super) fn unparked_run(key: &str) -> Option<(TenantId, RunId)> {
+    let (tenant, run) = key.strip_prefix("unparked/")?.split_once('/')?;
+    Some((tenant.parse().ok()?, run.parse().ok()?))
+}
+
 /// Where the store stands, for metrics and `doctor`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Stats {

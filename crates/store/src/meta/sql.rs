@@ -17,6 +17,19 @@ statements! {
         both: "INSERT INTO meta (key, value) VALUES ($1, $2) ON CONFLICT (key) DO UPDATE SET value = excluded.value"
     }
 
+    /// The runs that a restore could not park: a key for each, so that each is taken away by itself.
+    UNPARKED_LIST on meta {
+        both: "SELECT key FROM meta WHERE substr(key, 1, 9) = 'unparked/' ORDER BY key LIMIT $1"
+    }
+
+    UNPARKED_CLEAR on meta {
+        both: "DELETE FROM meta WHERE substr(key, 1, 9) = 'unparked/'"
+    }
+
+    META_DROP on meta {
+        both: "DELETE FROM meta WHERE key = $1"
+    }
+
     /// One sealer at a time over all servers. SQLite has one writer anyway.
     META_LOCK on meta {
         sqlite: "SELECT value FROM meta WHERE key = ?1",

@@ -1,7 +1,8 @@
-use interlock_core::ids::ServerId;
+use interlock_core::ids::{RunId, ServerId, TenantId};
 use interlock_core::planted::{Bug, is_planted};
 use interlock_core::time::Timestamp;
 
+use super::rows::unparked_key;
 use super::sql;
 use crate::backup;
 use crate::db::Db;
@@ -90,10 +91,12 @@ impl Write for RaiseEpoch {
 
 /// The runs of a restored store are parked: takes the mark of this epoch away. [`Changed::Gone`] where it was restored once
 /// more meanwhile.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct FinishRestore {
     pub epoch: u64,
     pub now: Timestamp,
+    /// Those that could not be read, and are still to be parked.
+    pub unparked: Vec<(TenantId, RunId)>,
 }
 
 impl Write for FinishRestore {
@@ -106,8 +109,29 @@ impl Write for FinishRestore {
         if found != Some(self.epoch) {
             return Ok(Changed::Gone);
         }
+        db.execute(&sql::UNPARKED_CLEAR, vec![]).await?;
+        for (tenant, run) in &self.unparked {
+            db.execute(&sql::META_PUT, args![unparked_key(*tenant, *run), self.epoch.to_string()]).await?;
+        }
         db.execute(&sql::META_PUT, args![backup::RESTORED_AT, self.now.0.to_string()]).await?;
         db.execute(&sql::META_PUT, args![backup::RESTORING, ""]).await?;
         Ok(Changed::Done)
+    }
+}
+
+/// A run that a restore could not read is parked by now, or has ended.
+#[derive(Debug, Clone, Copy)]
+pub struct DropUnparked {
+    pub tenant: TenantId,
+    pub run: RunId,
+}
+
+impl Write for DropUnparked {
+    type Answer = ();
+    boxed!();
+
+    async fn apply<D: Db>(&self, db: &D) -> Result<(), DbError> {
+        db.execute(&sql::META_DROP, args![unparked_key(self.tenant, self.run)]).await?;
+        Ok(())
     }
 }

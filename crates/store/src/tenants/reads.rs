@@ -11,6 +11,16 @@ impl Store {
         self.readable(&sql::TENANTS, 0, |_| vec![], tenant).await
     }
 
+    /// The only tenant that is not disabled or, where all are, the only one at all. `None` where there are several.
+    pub async fn sole_tenant(&self) -> Result<Option<TenantId>, ReadError> {
+        let answers = self.rows_many(vec![(&sql::TENANTS_ENABLED, args![]), (&sql::TENANTS_ANY, args![])]).await?;
+        let mut found = answers.into_iter().find(|rows| !rows.is_empty()).unwrap_or_default();
+        match (found.pop(), found.is_empty()) {
+            (Some(mut row), true) => Ok(Some(row.id("tenant_id")?)),
+            _ => Ok(None),
+        }
+    }
+
     pub async fn tenant(&self, id: TenantId) -> Result<Option<Tenant>, ReadError> {
         let rows = self.rows(&sql::TENANT_GET, args![id]).await?;
         Ok(rows.into_iter().next().map(tenant).transpose()?)

@@ -23,6 +23,16 @@ statements! {
                ORDER BY tenant_id"
     }
 
+    /// Whether there are several tenants that are not disabled: two are enough to tell.
+    TENANTS_ENABLED on tenants {
+        both: "SELECT tenant_id FROM tenants WHERE disabled_at IS NULL LIMIT 2"
+    }
+
+    /// The same, disabled or not.
+    TENANTS_ANY on tenants {
+        both: "SELECT tenant_id FROM tenants LIMIT 2"
+    }
+
     TENANT_GET on tenants {
         both: "SELECT tenant_id, name, max_concurrency, max_runs_per_min, pending_runs_max, weight, created_at,
                settings, disabled_at FROM tenants

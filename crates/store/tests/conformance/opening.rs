@@ -1,7 +1,8 @@
 //! Opening: migrations, the lock, and messages that say what to do.
 
 use interlock_store::{
-    Changed, EnsurePartitions, FinishRestore, OpenError, PutTenant, RaiseEpoch, Store, StoreUrl, SubmitError, Tenant,
+    Changed, DropUnparked, EnsurePartitions, FinishRestore, OpenError, PutTenant, RaiseEpoch, Store, StoreUrl,
+    SubmitError, Tenant,
 };
 
 use crate::harness::{NOW, StartOptions, TestDatabase, options, tasks, tenant_id};
@@ -28,9 +29,15 @@ async fn tamper(database: &TestDatabase, sql: &str) {
 }
 
 async fn a_schema_that_is_not_ours_is_refused(database: &TestDatabase) {
-    if matches!(database.url, StoreUrl::SqliteMemory(_)) {
-        return;
-    }
+    let empty;
+    let database = match &database.url {
+        StoreUrl::SqliteMemory(_) => return,
+        StoreUrl::Sqlite(_) => database,
+        StoreUrl::Postgres(_) => {
+            empty = TestDatabase::empty_postgres().await;
+            &empty
+        }
+    };
     let mut unprepared = options();
     unprepared.migrate = false;
     let refused = Store::open(&database.url, unprepared.clone()).await.err().expect("no schema yet");
@@ -106,7 +113,7 @@ async fn a_backup_made_while_running_is_restored_with_a_higher_epoch() {
     assert_eq!(restored.check().await.unwrap(), []);
     let again = interlock_store::restore(Some(&copy), &elsewhere.url, options()).await.unwrap_err();
     assert!(matches!(again, OpenError::Locked { .. }), "{again}");
-    restored.write(FinishRestore { epoch, now: NOW }).await.unwrap();
+    restored.write(FinishRestore { epoch, now: NOW, unparked: Vec::new() }).await.unwrap();
     restored.close().await;
     let again = interlock_store::restore(Some(&copy), &elsewhere.url, options()).await.unwrap_err();
     assert!(again.to_string().contains("does not overwrite"), "{again}");
@@ -126,11 +133,21 @@ async fn a_restore_that_was_broken_off_goes_on_and_ends_once() {
     store.close().await;
     assert_eq!(restore().await.unwrap(), 2, "the same restore");
     let store = elsewhere.open().await;
-    let finish = |epoch| store.write(FinishRestore { epoch, now: NOW });
+    let unparked = (world.tenant, world.start(&tasks(1), StartOptions::default()).await.id);
+    let finish = |epoch| store.write(FinishRestore { epoch, now: NOW, unparked: vec![unparked] });
     assert_eq!(finish(1).await.unwrap(), Changed::Gone, "another restore's mark stays");
     assert_eq!((store.restoring().await.unwrap(), store.restored_at().await.unwrap()), (Some(2), None));
     assert_eq!(finish(2).await.unwrap(), Changed::Done);
     assert_eq!((store.restoring().await.unwrap(), store.restored_at().await.unwrap()), (None, Some(NOW)));
+    let (tenant, run) = unparked;
+    assert_eq!(
+        store.unparked(10).await.unwrap(),
+        [unparked],
+        "what is not parked yet is known from the same commit on"
+    );
+    assert!(store.is_unparked(tenant, run).await.unwrap());
+    store.write(DropUnparked { tenant, run }).await.unwrap();
+    assert!(store.unparked(10).await.unwrap().is_empty() && !store.is_unparked(tenant, run).await.unwrap());
     store.close().await;
     let again = restore().await.unwrap_err();
     assert!(again.to_string().contains("does not overwrite"), "{again}");
@@ -170,7 +187,7 @@ async fn what_is_no_store_is_neither_backed_up_nor_restored() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_empty_database_of_postgresql_is_not_taken_for_a_restored_one() {
-    let database = TestDatabase::postgres().await;
+    let database = TestDatabase::empty_postgres().await;
     let refused = interlock_store::restore(None, &database.url, options()).await.unwrap_err();
     assert!(matches!(refused, OpenError::NotAStore { .. }), "{refused}");
 }

@@ -14,7 +14,12 @@ const SCANS: &[&str] = &[
     "SESSIONS_OF_WORKER",
     "USER_ALIKE",
     "TENANTS",
+    // Two rows are enough.
+    "TENANTS_ENABLED",
+    "TENANTS_ANY",
     "LAST_COMMIT",
+    "UNPARKED_LIST",
+    "UNPARKED_CLEAR",
     "STATS",
     "LIVE_BY_STATE",
     "LIVE_BY_TENANT",

@@ -2,11 +2,11 @@
 
 use super::case::{Case, cancel, pause, reassign, retry, session};
 use super::plans::{Tuned as _, gate, in_workdir, signal, task, under_profile};
-use crate::decide::Command;
+use crate::decide::{Command, CommandOrigin, DecideContext, UnfitWorker, decide};
 use crate::limits::{ASSIGNMENT_ACK, ASSIGNMENT_KEPT, EFFECT_SETTLES_AFTER};
 use crate::machine::step::Resolution;
 use crate::plan::rules::{Requires, Workdir};
-use crate::plan::{OnDenial, OnFailure, Plan};
+use crate::plan::{OnDenial, OnFailure, Plan, control_capability};
 use crate::rejection::Rejection;
 use crate::run::assignment::{AssignmentRecord, AssignmentTimes, RunAssignment};
 use crate::run::change::SideWrite;
@@ -16,6 +16,7 @@ use crate::state::{
     AssignmentState, Control, Detail, EffectClass, PreflightCheck, Reason, ReceiptState, RunState, StepState,
 };
 use crate::time::Millis;
+use crate::work::controls::required_controls;
 use crate::work::offer::RunOffer;
 use crate::work::{Skills, WorkerTerms};
 
@@ -344,6 +345,51 @@ fn the_bound_of_a_certificate_that_keeps_a_worker_away_is_named() {
     // What it lacks by itself is no bound.
     assert_eq!(kept(&staging, Some(bound(&["*"], &["vpc-a"], &["*"]))), None);
     assert_eq!(kept(&["workdir"], Some(bound(&["*"], &["vpc-a"], &[]))), None);
+}
+
+#[test]
+fn the_controls_that_a_host_lacks_are_named() {
+    let mut plan = under_profile(vec![in_workdir("a", Workdir::Run)]);
+    plan.rules.profile = Some("prod-standard".into());
+    let case = Case::of(plan);
+    let kept = |capabilities: &[&str], terms: Option<WorkerTerms>| {
+        let names = capabilities.iter().map(|name| (*name).to_owned()).collect();
+        Skills::within(Skills::new(None, Some(names)), terms, true).kept_by_bound(&case.run, None)
+    };
+    let proven = |but: &[&str]| {
+        let held = required_controls("prod-standard").filter(|control| !but.contains(control));
+        held.map(control_capability).chain(["command:dev-flex", "workdir"].map(str::to_owned)).collect::<Vec<_>>()
+    };
+    let told = |but: &[&str], terms| {
+        let names = proven(but);
+        kept(&names.iter().map(String::as_str).collect::<Vec<_>>(), terms)
+    };
+    let (reason, why) = told(&["cgroup_memory"], None).unwrap();
+    assert_eq!(reason, SkipReason::Controls);
+    assert!(why.starts_with("its host lacks the control `cgroup_memory`, and `prod-standard` runs nothing"), "{why}");
+    let (_, why) = told(&["landlock", "cgroup_memory"], None).unwrap();
+    assert!(why.starts_with("its host lacks the controls `cgroup_memory`, `landlock`, and"), "{why}");
+    // What its certificate says comes first.
+    let (reason, _) = told(&["cgroup_memory"], Some(bound(&["*"], &[], &["dev-flex"]))).unwrap();
+    assert_eq!(reason, SkipReason::Profile);
+    // A worker that could keep the profile and does not offer it merely lacks it; an older one has not said what it tried.
+    assert_eq!(told(&[], None), None);
+    assert_eq!(kept(&["command:dev-flex", "workdir"], None), None);
+    // Nor is a host named that lacks something else as well.
+    assert_eq!(kept(&["command:dev-flex", "control:seccomp"], None), None, "it keeps no directories");
+}
+
+#[test]
+fn a_run_that_finds_no_worker_says_what_keeps_each_from_it() {
+    let mut case = Case::of(two_commands());
+    case.until_wake();
+    let unfit = vec![UnfitWorker { worker: "box".into(), why: "its host lacks the control `seccomp`".into() }];
+    let known = DecideContext { unfit, ..DecideContext::default() };
+    let decided = decide(&case.run, Command::Tick, known, CommandOrigin::timeout(case.now)).unwrap();
+    let change = decided.settle(|asking| panic!("{asking:?}")).unwrap();
+    case.run.apply(&change);
+    let why = &case.known().failures[0].why;
+    assert_eq!(why, "no worker is connected that may take the run: box (its host lacks the control `seccomp`)");
 }
 
 #[test]

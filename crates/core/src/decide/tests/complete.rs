@@ -1,12 +1,12 @@
 //! What a worker reports, and the budget of failures.
 
-use super::case::{Case, cancel, error, json, pause};
-use super::plans::{Tuned, plan, task, tasks};
+use super::case::{Answer, Case, asks, cancel, error, json, pause, retry};
+use super::plans::{Tuned, gate, plan, task, tasks};
 use crate::decide::{Command, Completion, Outbound, Outcome, ended_by_report, is_recorded};
 use crate::json::Json;
 use crate::limits;
 use crate::plan::retry::{Backoff, ErrorClass, RetryPolicy, StepError};
-use crate::plan::{OnFailure, Plan};
+use crate::plan::{OnDenial, OnFailure, Plan, StepSpec};
 use crate::rejection::Rejection;
 use crate::run::change::{ClaimChange, SideWrite};
 use crate::state::{Detail, EffectClass, Reason, RunState, StepState};
@@ -244,6 +244,66 @@ fn a_report_that_was_recorded_is_known() {
     let mut canceled = started();
     canceled.tell(cancel(false)).tells(Case::lease_expired);
     assert!(!recorded(&canceled));
+}
+
+/// An attempt that was given up has no report, whatever the step has come to since.
+#[test]
+fn a_report_that_was_never_recorded_is_not_known_when_people_are_asked_again() {
+    let guarded = || task("t").effect(EffectClass::Keyed).timeout(Millis(5)).attempts(1);
+    let timed_out = |rule: OnDenial, step: StepSpec| {
+        let mut case = Case::of(plan(vec![gate("ok", rule), step]));
+        case.tells(|case| case.vote("rob", true)).claim();
+        // So that a step whose rule is to fail waits for a directive as well.
+        if case.run.spec(1).on_failure.is_none() {
+            case.tell(pause());
+        }
+        case.after(Millis(5)).tells(Case::step_timeout).tell(retry());
+        assert_eq!((case.state(), case.step(1).state()), (RunState::WaitingApproval, StepState::WaitingApproval));
+        assert!(!is_recorded(&case.run, 1, 1), "its gate is asked again, and nothing is known of the attempt");
+        case
+    };
+    let mut refused = timed_out(OnDenial::Pause, guarded().when_failed(OnFailure::Pause));
+    refused.tells(|case| case.vote("rob", false));
+    let mut expired = timed_out(OnDenial::Pause, guarded().when_failed(OnFailure::Pause));
+    while expired.state() == RunState::WaitingApproval {
+        expired.until_wake().tell(Command::Tick);
+    }
+    for (case, code) in [(refused, "APPROVAL_REJECTED"), (expired, "APPROVAL_EXPIRED")] {
+        assert_eq!((case.state(), case.step(1).state()), (RunState::Paused, StepState::WaitingApproval));
+        assert_eq!(case.step(1).last_error.as_ref().unwrap().code, code);
+        assert!(!is_recorded(&case.run, 1, 1), "{code}");
+    }
+    let mut failed = timed_out(OnDenial::Fail, guarded());
+    failed.tells(|case| case.vote("rob", false));
+    assert_eq!((failed.state(), failed.step(1).state()), (RunState::Failed, StepState::Failed));
+    assert!(!is_recorded(&failed.run, 1, 1), "that people refuse another try is no report");
+}
+
+/// What keeps a step from being claimed again does not say how its last attempt ended.
+#[test]
+fn a_step_that_is_kept_from_the_next_worker_shows_a_report_only_where_it_had_one() {
+    let withheld = |case: &mut Case| {
+        let command = case.until_eligible().withhold_step(asks()).unwrap();
+        case.tell(command);
+        assert_eq!(case.step(0).state(), StepState::WaitingApproval);
+    };
+    let mut released = Case::of(plan(vec![task("t").attempts(3)]));
+    released.claim().tells(Case::release);
+    withheld(&mut released);
+    assert!(!is_recorded(&released.run, 0, 1));
+    let mut reported = Case::of(plan(vec![task("t").attempts(3)]));
+    reported.claim().fails(ErrorClass::Unavailable);
+    withheld(&mut reported);
+    assert!(is_recorded(&reported.run, 0, 1), "it has said that it failed");
+
+    let mut step = task("t").attempts(1).when_failed(OnFailure::Pause);
+    step.condition = Some("inputs.go".into());
+    let mut unbound = Case::of(plan(vec![step]));
+    unbound.claim().tells(Case::lease_expired);
+    unbound.answers.insert(0, Answer::Broken);
+    unbound.tell(Command::RestartFrom { position: 0 });
+    assert_eq!(unbound.step(0).last_error, Some(error(ErrorClass::Invalid)));
+    assert!(!is_recorded(&unbound.run, 0, 1), "it could not begin again, and the attempt before that was lost");
 }
 
 /// What the events of each way to end an attempt say about its worker's report.

@@ -23,7 +23,7 @@ fn pause_and_resume_come_back_to_where_the_run_was() {
     retrying.claim().fails(ErrorClass::Unavailable);
     let mut running = Case::of(tasks(1));
     running.claim();
-    let cases = [
+    let cases = vec![
         Case::of(tasks(1)),
         running,
         retrying,

@@ -291,6 +291,52 @@ fn what_may_still_arrive_is_not_undone_before_it_has() {
     assert_eq!(case.row().eligible_at, Some(case.now + settles));
 }
 
+/// Of a keyed effect no intent stays open, and a lost worker may still send it all the same.
+#[test]
+fn what_a_lost_worker_may_still_send_is_not_undone_before_it_has_arrived() {
+    let (settles, lease) = (limits::EFFECT_SETTLES_AFTER, limits::SESSION_LEASE);
+    let keyed = || task("pay").effect(EffectClass::Keyed).undoable().timeout(Millis(500));
+    let started = |plan: Plan| {
+        let mut case = Case::of(plan);
+        case.claim().tells(|case| case.intent(EffectClass::Keyed));
+        case
+    };
+    let pausing = || Plan { on_failure: Some(OnFailure::Pause), ..plan(vec![keyed().attempts(1)]) };
+
+    let mut lost = started(plan(vec![keyed().attempts(1)]));
+    lost.tells(Case::lease_expired);
+    assert_eq!((lost.state(), lost.row().eligible_at), (RunState::RollingBack, Some(lost.now + settles)));
+
+    let mut timed_out = started(plan(vec![keyed().attempts(1)]));
+    timed_out.after(Millis(500)).tells(Case::step_timeout);
+    assert_eq!(timed_out.row().eligible_at, Some(timed_out.now + lease + settles));
+
+    let mut canceled = started(plan(vec![keyed()]));
+    canceled.tell(cancel(true)).tells(Case::lease_expired);
+    assert_eq!(canceled.row().eligible_at, Some(canceled.now + settles));
+
+    // Another try does not call back what the first one has sent, whatever its worker says of itself.
+    let mut retried = started(plan(vec![keyed().attempts(3)]));
+    retried.tells(Case::lease_expired);
+    let lost_at = retried.now;
+    retried.claim().after(Millis(10)).dies();
+    assert_eq!((retried.state(), retried.row().eligible_at), (RunState::RollingBack, Some(lost_at + settles)));
+
+    // A person who has it undone waits for no more than is left of that.
+    for (looked_for, waits) in [(Millis(1_000), true), (settles, false)] {
+        let mut by_hand = started(pausing());
+        by_hand.tells(Case::lease_expired);
+        let lost_at = by_hand.now;
+        by_hand.after(looked_for).tell(roll_back());
+        let expected = if waits { lost_at + settles } else { by_hand.now };
+        assert_eq!((by_hand.state(), by_hand.row().eligible_at), (RunState::RollingBack, Some(expected)));
+    }
+
+    let mut reported = started(plan(vec![keyed().attempts(1)]));
+    reported.dies();
+    assert_eq!(reported.row().eligible_at, Some(reported.now), "its worker says that it has ended");
+}
+
 #[test]
 fn a_success_with_an_open_effect_is_refused() {
     let mut case = Case::of(plan(vec![unsafe_step()]));

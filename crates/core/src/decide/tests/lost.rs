@@ -178,12 +178,12 @@ fn a_deadline_with_an_open_unsafe_effect_is_a_doubt_first() {
     assert_eq!((case.state(), case.run.reason), (RunState::Paused, Some(Reason::InDoubt)));
 }
 
-/// A rollback step is ready only after the live attempt has ended.
+/// A rollback step is ready only after the live attempt has ended, and all has arrived that it may have sent.
 #[test]
 fn a_rollback_waits_for_a_worker_that_may_not_have_heard() {
     let undoable = || vec![task("t").undoable().timeout(Millis(100)).attempts(1)];
     let plan = || Plan { timeout: Some(Millis::from_mins(1)), ..plan(undoable()) };
-    let lease = limits::SESSION_LEASE;
+    let (lease, settles) = (limits::SESSION_LEASE, limits::EFFECT_SETTLES_AFTER);
 
     let mut by_timeout = Case::of(plan());
     by_timeout.claim().after(Millis(100)).tells(Case::step_timeout);
@@ -195,18 +195,36 @@ fn a_rollback_waits_for_a_worker_that_may_not_have_heard() {
     by_engine.ask_by(command, CommandOrigin::system(by_engine.now)).unwrap();
     for case in [by_timeout, by_deadline, by_engine] {
         assert_eq!(case.state(), RunState::RollingBack);
-        assert_eq!(case.row().eligible_at, Some(case.now + lease));
+        assert_eq!(case.row().eligible_at, Some(case.now + lease + settles));
     }
 
-    let mut reported = Case::of(plan());
-    reported.claim().dies();
     let mut lost = Case::of(plan());
     lost.claim();
     lost.ask_by(lost.lease_expired(), CommandOrigin::timeout(lost.now)).unwrap();
-    for case in [reported, lost] {
-        assert_eq!(case.state(), RunState::RollingBack);
-        assert_eq!(case.row().eligible_at, Some(case.now), "the attempt has ended");
-    }
+    assert_eq!(lost.state(), RunState::RollingBack);
+    assert_eq!(lost.row().eligible_at, Some(lost.now + settles), "its lease is over");
+
+    let mut reported = Case::of(plan());
+    reported.claim().dies();
+    assert_eq!(reported.state(), RunState::RollingBack);
+    assert_eq!(reported.row().eligible_at, Some(reported.now), "its worker has said that it has ended");
+}
+
+/// A read that arrives late does no harm; its worker may be at it for as long as its lease.
+#[test]
+fn a_rollback_does_not_wait_for_what_a_lost_read_has_sent() {
+    let started = || {
+        let read = task("r").effect(EffectClass::Read).timeout(Millis(100)).attempts(1);
+        let mut case = Case::of(plan(vec![task("t").undoable(), read]));
+        case.run_step().claim();
+        case
+    };
+    let mut lost = started();
+    lost.tells(Case::lease_expired);
+    assert_eq!((lost.state(), lost.row().eligible_at), (RunState::RollingBack, Some(lost.now)));
+    let mut timed_out = started();
+    timed_out.after(Millis(100)).tells(Case::step_timeout);
+    assert_eq!(timed_out.row().eligible_at, Some(timed_out.now + limits::SESSION_LEASE));
 }
 
 #[test]

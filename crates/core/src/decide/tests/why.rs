@@ -131,12 +131,16 @@ fn a_worker_is_late_and_silent_by_how_often_it_renews_its_session() {
         match &why(&case.run, case.now + Millis::from_secs(seconds), around).because[..] {
             [Cause::Running { expected_every_ms, .. }] => Ok(*expected_every_ms),
             [Cause::Silent { .. }] => Err("silent"),
+            [Cause::Orphaned { .. }] => Err("orphaned"),
             other => panic!("{other:?}"),
         }
     };
     let minute = Millis::from_mins(1);
     for (seconds, told) in [(61, Ok(None)), (62, Ok(Some(minute))), (121, Ok(Some(minute))), (122, Err("silent"))] {
         assert_eq!(after(seconds, minute), told, "{seconds} s");
+    }
+    for (seconds, told) in [(480, "silent"), (481, "orphaned")] {
+        assert_eq!(after(seconds, minute), Err(told), "eight renewals, not five minutes: {seconds} s");
     }
     let second = Millis::from_secs(1);
     for (seconds, told) in [(2, Ok(None)), (3, Ok(Some(second))), (4, Err("silent"))] {
