@@ -93,11 +93,14 @@ impl Server {
         let Self { listener, engine, options, tls } = self;
         // The port that was really taken is the one that must not be called.
         let options = ServerOptions { listen: listener.local_addr()?, ..options };
-        let following = tls.clone().map(|tls| tls.follow(engine.clone(), shutdown.clone()));
-        let state = AppState::new(engine, &options, tls.clone(), shutdown.clone());
+        let state = AppState::new(engine.clone(), &options, tls.clone(), shutdown.clone());
         let hub = state.hub().clone();
         if let Some(broker) = state.broker() {
-            tokio::spawn(broker::serve(state.clone(), Arc::clone(broker)));
+            engine.supervise("broker", broker::serve(state.clone(), Arc::clone(broker)));
+        }
+        if let Some(tls) = tls.clone() {
+            let (clock, shutdown) = (engine.clone(), shutdown.clone());
+            engine.supervise("certificates", move || tls.clone().follow(clock.clone(), shutdown.clone()));
         }
         // WebSockets have left HTTP, and so they are waited for on their own.
         let front = Front {
@@ -107,9 +110,6 @@ impl Server {
             tls,
             public_url: options.public_url.as_deref().map(Into::into),
         };
-        if let Some(following) = following {
-            tokio::spawn(following);
-        }
         let closing = CancellationToken::new();
         let serving = async {
             connections::serve(listener, front, closing.clone()).await;

@@ -27,8 +27,6 @@ pub enum IdPosition {
     /// A place in a list that goes on.
     Cursor(&'static str),
     Header(&'static str),
-    /// The first frame of a WebSocket.
-    Frame(&'static str),
 }
 
 /// What is named there.
@@ -133,6 +131,12 @@ const OF_CHANGE: &[(IdPosition, Thing)] = &[(IdPosition::Path("change"), Thing::
 const OF_SCHEDULE: &[(IdPosition, Thing)] = &[(IdPosition::Path("schedule"), Thing::Schedule)];
 const OF_INBOUND: &[(IdPosition, Thing)] = &[(IdPosition::Path("endpoint"), Thing::Inbound)];
 const OF_OUTBOUND: &[(IdPosition, Thing)] = &[(IdPosition::Path("endpoint"), Thing::Outbound)];
+/// The change that a request carries out, on the routes that [`crate::two_keys`] may keep for a second admin.
+const CARRIED: (IdPosition, Thing) = (IdPosition::Header(changes::CHANGE_HEADER), Thing::Change);
+const UNDER_TWO_KEYS: &[(IdPosition, Thing)] = &[CARRIED];
+const TENANT_UNDER_TWO_KEYS: &[(IdPosition, Thing)] = &[(IdPosition::Path("tenant"), Thing::Tenant), CARRIED];
+const KEY_UNDER_TWO_KEYS: &[(IdPosition, Thing)] = &[(IdPosition::Path("key"), Thing::Key), CARRIED];
+const USER_UNDER_TWO_KEYS: &[(IdPosition, Thing)] = &[(IdPosition::Path("user"), Thing::User), CARRIED];
 const SESSION_IN_BODY: &[(IdPosition, Thing)] = &[(IdPosition::Body("/session"), Thing::Session)];
 
 pub static MATRIX: &[Line] = {
@@ -167,23 +171,23 @@ pub static MATRIX: &[Line] = {
         line("GET", identity::path::TENANTS, Read, &[]),
         line("POST", identity::path::TENANTS, Install, &[]),
         line("GET", identity::path::TENANT, Read, OF_TENANT),
-        line("PATCH", identity::path::TENANT, Administer, OF_TENANT),
+        line("PATCH", identity::path::TENANT, Administer, TENANT_UNDER_TWO_KEYS),
         line("GET", enrolment::path::IDENTITIES, Administer, &[(IdPosition::Cursor("after"), Thing::WorkerIdentity)]),
-        line("POST", enrolment::path::IDENTITIES, Administer, &[]),
+        line("POST", enrolment::path::IDENTITIES, Administer, UNDER_TWO_KEYS),
         line("DELETE", enrolment::path::IDENTITY, Administer, OF_WORKER_IDENTITY),
         line("POST", enrolment::path::ENROL, Public, &[]),
         line("POST", enrolment::path::RENEW, Work, &[]),
         line("GET", identity::path::KEYS, Administer, &[(IdPosition::Cursor("after"), Thing::Key)]),
-        line("POST", identity::path::KEYS, Administer, &[]),
+        line("POST", identity::path::KEYS, Administer, UNDER_TWO_KEYS),
         line("GET", identity::path::KEY, Administer, OF_KEY),
         line("DELETE", identity::path::KEY, Administer, OF_KEY),
-        line("POST", identity::path::KEY_ROTATE, Administer, OF_KEY),
+        line("POST", identity::path::KEY_ROTATE, Administer, KEY_UNDER_TWO_KEYS),
         line("GET", identity::path::USERS, Administer, &[(IdPosition::Cursor("after"), Thing::User)]),
-        line("POST", identity::path::USERS, Administer, &[]),
+        line("POST", identity::path::USERS, Administer, UNDER_TWO_KEYS),
         line("GET", identity::path::USER, Administer, OF_USER),
-        line("PATCH", identity::path::USER, Administer, OF_USER),
-        line("POST", identity::path::USER_PASSWORD, Known, OF_USER),
-        line("POST", identity::path::USER_INVITE, Administer, OF_USER),
+        line("PATCH", identity::path::USER, Administer, USER_UNDER_TWO_KEYS),
+        line("POST", identity::path::USER_PASSWORD, Known, USER_UNDER_TWO_KEYS),
+        line("POST", identity::path::USER_INVITE, Administer, USER_UNDER_TWO_KEYS),
         line(
             "GET",
             approvals::path::APPROVALS,
@@ -203,11 +207,11 @@ pub static MATRIX: &[Line] = {
         line("GET", changes::path::CHANGE, Administer, OF_CHANGE),
         line("POST", changes::path::DECISION, Administer, OF_CHANGE),
         line("GET", delegations::path::DELEGATIONS, Read, &[(IdPosition::Cursor("after"), Thing::Delegation)]),
-        line("POST", delegations::path::DELEGATIONS, Known, &[]),
+        line("POST", delegations::path::DELEGATIONS, Known, UNDER_TWO_KEYS),
         line("GET", delegations::path::DELEGATION, Read, OF_DELEGATION),
         line("DELETE", delegations::path::DELEGATION, Known, OF_DELEGATION),
         line("GET", slack::path::SLACK, Administer, &[]),
-        line("PUT", slack::path::SLACK, Administer, &[]),
+        line("PUT", slack::path::SLACK, Administer, UNDER_TWO_KEYS),
         line("DELETE", slack::path::SLACK, Administer, &[]),
         line("GET", slack::path::LINKS, Administer, &[(IdPosition::Cursor("after"), Thing::Person)]),
         line("DELETE", slack::path::LINK, Known, &[(IdPosition::Path("person"), Thing::Person)]),
@@ -285,7 +289,7 @@ pub static MATRIX: &[Line] = {
         line("POST", workflows::path::VALIDATE, Read, &[]),
         line("POST", workflows::path::PLAN, Read, &[(IdPosition::Body("/workflow"), Thing::Workflow)]),
         line("GET", policy::path::POLICY, Read, &[]),
-        line("PATCH", policy::path::POLICY, Administer, &[]),
+        line("PATCH", policy::path::POLICY, Administer, UNDER_TWO_KEYS),
         line("GET", policy::path::VERSIONS, Read, &[]),
         line("POST", policy::path::VERSIONS, Administer, &[]),
         line("GET", policy::path::FILES, Read, &[]),

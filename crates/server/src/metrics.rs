@@ -6,7 +6,6 @@ use std::fmt::{self, Write as _};
 use std::time::Duration;
 
 use axum::http::{Method, StatusCode};
-use interlock_core::limits::ORPHANED_AFTER;
 use interlock_core::state::{AssignmentState, RunState};
 use interlock_core::time::Timestamp;
 use interlock_engine::EngineError;
@@ -225,7 +224,7 @@ impl Metrics {
             return Ok(counts.clone());
         }
         let active = active(health).await?;
-        let orphaned = health.store_health().orphans(now - ORPHANED_AFTER).await?;
+        let orphaned = health.orphans(now).await?;
         let counts = Live { active, orphaned };
         *kept = Some((Instant::now(), counts.clone()));
         Ok(counts)

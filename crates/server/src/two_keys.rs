@@ -307,3 +307,23 @@ async fn admins(state: &AppState, tenant: &Tenant) -> Result<usize, ApiError> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::matrix::{IdPosition, MATRIX, Thing};
+    use crate::openapi::codes;
+
+    #[test]
+    fn every_route_under_two_keys_takes_the_header_and_names_its_refusals() {
+        for line in MATRIX {
+            let takes = line.ids.contains(&(IdPosition::Header(CHANGE_HEADER), Thing::Change));
+            let is_guarded = Subject::of(line).is_some();
+            assert_eq!(takes, is_guarded, "{} {}: the matrix and two keys differ", line.method, line.path);
+            let known = codes::of(line.method, line.path);
+            for code in ["CHANGE_NOT_FOUND", "CHANGE_NOT_USABLE", "PERSON_REQUIRED", "SECOND_KEY_REQUIRED"] {
+                assert!(!is_guarded || known.contains(&code), "{} {}: {code}", line.method, line.path);
+            }
+        }
+    }
+}

@@ -52,6 +52,7 @@ const LAST_ANSWERS: Duration = Duration::from_secs(5);
 
 const _: () = assert!(BATCH_BYTES < BYTES_MAX);
 
+#[derive(Clone)]
 pub struct Consumer(Arc<SharedConsumer>);
 
 struct SharedConsumer {
@@ -123,6 +124,7 @@ impl Consumer {
     pub async fn run(self) {
         let Self(shared) = self;
         let stopping = shared.state.shutdown().clone();
+        let _connected = shared.broker.connected_while_held();
         let (mut pause, mut was_said, mut was_too_long) = (PAUSE_FIRST, false, false);
         while let Some(error) = stopping.run_until_cancelled(shared.consume(was_too_long)).await {
             if shared.broker.is_connected() {

@@ -16,6 +16,7 @@ mod ticket;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use futures::future::BoxFuture;
 use interlock_broker::{BrokerAddress, Sealer, answer_stream, call_stream, fresh_key, fresh_name, text_of_key};
 use interlock_core::ids::TenantId;
 use interlock_core::time::Timestamp;
@@ -66,8 +67,15 @@ impl Broker {
     }
 }
 
-/// Reads and answers calls until the server stops.
-pub async fn serve(state: AppState, broker: Arc<Broker>) {
-    let _tracked = state.hub().tasks().token();
-    Consumer::new(state, broker).run().await;
+/// Reads and answers calls until the server stops. It can be started again after a panic: what was read and answered
+/// before is known still.
+pub fn serve(state: AppState, broker: Arc<Broker>) -> impl Fn() -> BoxFuture<'static, ()> {
+    let consumer = Consumer::new(state.clone(), broker);
+    move || {
+        let (tracked, consumer) = (state.hub().tasks().token(), consumer.clone());
+        Box::pin(async move {
+            let _tracked = tracked;
+            consumer.run().await;
+        })
+    }
 }

@@ -12,7 +12,21 @@ use crate::metrics::BrokerResult;
 
 const SAID_EVERY: Duration = Duration::from_mins(1);
 
+/// Says that the broker is not connected when it is dropped: however reading ends, by a panic too.
+pub(super) struct ConnectedWhileHeld<'a>(&'a Broker);
+
+impl Drop for ConnectedWhileHeld<'_> {
+    fn drop(&mut self) {
+        self.0.is_connected.store(false, Ordering::Relaxed);
+    }
+}
+
 impl Broker {
+    /// The broker counts as connected only while this is held.
+    pub(super) fn connected_while_held(&self) -> ConnectedWhileHeld<'_> {
+        ConnectedWhileHeld(self)
+    }
+
     pub(super) fn reached(&self) {
         if !self.is_connected.swap(true, Ordering::Relaxed) {
             tracing::info!(broker = %self.address, "reading workers' calls from the broker");

@@ -20,17 +20,21 @@ use axum::Router;
 use axum::http::{HeaderMap, header};
 use axum::response::IntoResponse;
 use axum::routing::get;
+use interlock_core::ids::ChangeId;
 use interlock_core::tenant::identity::Permission;
+use interlock_protocol::changes::CHANGE_HEADER;
 use serde_json::Value;
-use utoipa::Number;
-use utoipa::openapi::path::Operation;
+use utoipa::openapi::path::{Operation, ParameterBuilder, ParameterIn};
 use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityScheme};
-use utoipa::openapi::{ComponentsBuilder, Info, License, OpenApi, PathItem, RefOr, Schema, SecurityRequirement, Tag};
+use utoipa::openapi::{
+    ComponentsBuilder, Info, License, OpenApi, PathItem, Ref, RefOr, Required, Schema, SecurityRequirement, Tag,
+};
+use utoipa::{Number, ToSchema as _};
 
 pub(crate) use bounds::query_bytes_max;
 
 use crate::embedded::Embedded;
-use crate::matrix;
+use crate::matrix::{self, IdPosition, Thing};
 use crate::parameters::BOUNDS;
 use crate::routes;
 use crate::state::AppState;
@@ -74,6 +78,7 @@ const ABOUT: &str = "Durable execution with governance. JSON in, JSON out. Insta
 pub fn document() -> OpenApi {
     let (mut document, open) = routes::described();
     for (route, operation) in routed(&mut document) {
+        declare_change(operation, route);
         refusals::add(operation, route, refusals::Kind::Guarded);
         operation.security.get_or_insert_with(|| vec![SecurityRequirement::new::<_, [&str; 0], _>(BEARER, [])]);
     }
@@ -112,6 +117,23 @@ fn declare_open(document: &mut OpenApi) {
             operation.security = Some(vec![]);
         }
     }
+}
+
+/// The header by which a request names the change that it carries out, where the permission matrix has it.
+fn declare_change(operation: &mut Operation, (method, path): (&str, &str)) {
+    let named = (IdPosition::Header(CHANGE_HEADER), Thing::Change);
+    let takes_it = matrix::find(method, path).is_some_and(|line| line.ids.contains(&named));
+    if !takes_it {
+        return;
+    }
+    let about = "The change that this request carries out, once a second admin has agreed to it.";
+    let parameter = ParameterBuilder::new()
+        .name(CHANGE_HEADER)
+        .parameter_in(ParameterIn::Header)
+        .required(Required::False)
+        .description(Some(about))
+        .schema(Some(Ref::from_schema_name(ChangeId::name().into_owned())));
+    operation.parameters.get_or_insert_default().push(RefOr::T(parameter.build()));
 }
 
 /// `start` of the runs is `runs_start`: handlers are named by their verb alone.
@@ -153,6 +175,7 @@ pub fn text() -> &'static str {
         loosen(&mut value);
         requests::describe(&mut value);
         named::describe(&mut value);
+        requests::close_choices(&mut value);
         bounds::describe(&mut value);
         examples::describe(&mut value);
         format!("{value:#}")

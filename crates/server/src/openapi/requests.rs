@@ -11,6 +11,10 @@ const EITHER: &[(&str, &[&str])] = &[("StartRun", &["workflow", "plan"])];
 const CLOSED: &[&str] =
     &["WorkerHello", "Report", "EffectIntent", "EffectOutcome", "OutputBatch", "ReportedOutcome", "NewToken"];
 
+/// Choices of a plan whose objects take no further fields. They are closed once each has a name and all its fields
+/// ([`named`](super::named)).
+const CLOSED_CHOICES: &[&str] = &["StepSpec", "RollbackSpec", "Undo", "Backoff"];
+
 pub fn describe(document: &mut Value) {
     close(&mut document["components"]["schemas"]);
     let schemas = &mut document["components"]["schemas"];
@@ -23,6 +27,27 @@ pub fn describe(document: &mut Value) {
             schema.insert("oneOf".to_owned(), fields.iter().map(|own| with_one(&whole, own, fields)).collect());
         }
     }
+}
+
+/// Says of the objects of a plan's choices, and of those inside them, that they take no further fields.
+pub fn close_choices(document: &mut Value) {
+    let Some(schemas) = document["components"]["schemas"].as_object_mut() else { return };
+    let mut objects: Vec<String> = Vec::new();
+    for choice in CLOSED_CHOICES {
+        let options = schemas.get(*choice).and_then(|choice| choice["oneOf"].as_array()).into_iter().flatten();
+        objects.extend(options.filter_map(name_of).map(str::to_owned));
+    }
+    for (name, schema) in schemas {
+        // An object inside another one is called by the name of that one, and then its own.
+        if schema["type"] == "object" && objects.iter().any(|object| name.starts_with(object.as_str())) {
+            schema["additionalProperties"] = json!(false);
+        }
+    }
+}
+
+/// The name that a reference to a schema leads to.
+fn name_of(reference: &Value) -> Option<&str> {
+    reference["$ref"].as_str().and_then(|reference| reference.rsplit('/').next())
 }
 
 /// An object that has this one of some fields, and none of the others.
@@ -72,8 +97,7 @@ fn closed(schema: &Value, schemas: &Value) -> Value {
     let mut whole = json!({ "type": "object", "description": schema["description"], "properties": {}, "required": [] });
     let own = std::slice::from_ref(schema);
     for part in schema["allOf"].as_array().map_or(own, Vec::as_slice) {
-        let named = part["$ref"].as_str().and_then(|reference| reference.rsplit('/').next());
-        let part = named.map_or(part, |name| &schemas[name]);
+        let part = name_of(part).map_or(part, |name| &schemas[name]);
         for (field, described) in part["properties"].as_object().into_iter().flatten() {
             whole["properties"][field] = described.clone();
         }
@@ -104,5 +128,21 @@ mod tests {
             let found = document["components"]["schemas"][schema]["oneOf"].as_array().map(Vec::len);
             assert_eq!(found, Some(fields.len()), "{schema}");
         }
+    }
+
+    #[test]
+    fn the_objects_of_a_plans_choices_are_closed() {
+        let document = crate::openapi::copy();
+        for choice in CLOSED_CHOICES {
+            let options = document["components"]["schemas"][choice]["oneOf"].as_array().unwrap();
+            let named: Vec<_> = options.iter().filter_map(|option| option["$ref"].as_str()).collect();
+            assert!(named.len() > 1, "{choice}");
+            for reference in named {
+                assert_eq!(document.pointer(&reference[1..]).unwrap()["additionalProperties"], false, "{reference}");
+            }
+        }
+        // What only begins like one of them is another schema: an answer may get more fields.
+        let other = &document["components"]["schemas"]["UndoRuling"];
+        assert!(other["properties"].is_object() && other["additionalProperties"].is_null(), "{other}");
     }
 }

@@ -1,13 +1,19 @@
 //! Requests that break off: their work goes on, and a client that sends the same one again gets the first answer.
 
+use std::future::poll_fn;
+use std::task::Poll;
 use std::time::Duration;
 
 use axum::body::Body;
 use axum::http::{Request, header};
+use futures::FutureExt as _;
 use interlock_core::json::Hash;
+use interlock_core::limits;
+use interlock_core::time::{Millis, Timestamp};
 use interlock_engine::IdempotencyKey;
 use interlock_engine::commands::once::{Once, OnceRequest};
 use interlock_engine::error::EngineError;
+use interlock_store::{BeginIdempotency, Changed, RenewIdempotency, Stored};
 use serde_json::{Value, json};
 
 use crate::harness::Api;
@@ -25,10 +31,18 @@ fn request(api: &Api, path: &str, body: &Value, key: &str) -> Request<Body> {
 
 type MakeBody = fn(&str) -> Value;
 
-/// The connection is cut after every number of steps that a request takes, from the first to the last.
 #[tokio::test(start_paused = true)]
 async fn a_request_that_breaks_off_is_answered_when_it_is_sent_again() {
-    let api = Api::new().await;
+    broken_off_and_sent_again(Api::new().await).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_request_that_breaks_off_on_postgres_is_answered_when_it_is_sent_again() {
+    broken_off_and_sent_again(Api::on_postgres("broken_off").await).await;
+}
+
+/// The connection is cut after every number of steps that a request takes, from the first to the last.
+async fn broken_off_and_sent_again(api: Api) {
     let requests: [(&str, MakeBody); 3] = [
         ("/signals", |name| json!({ "type": "disk.full", "key": name })),
         ("/keys", |name| json!({ "name": name, "roles": ["viewer"] })),
@@ -39,12 +53,16 @@ async fn a_request_that_breaks_off_is_answered_when_it_is_sent_again() {
             let name = format!("cut-{steps}");
             let (body, key) = (body(&name), format!("{path}-{steps}"));
             let mut cut = Box::pin(api.raw(request(&api, path, &body, &key)));
-            for _ in 0..steps {
-                if futures::poll!(&mut cut).is_ready() {
-                    break;
+            // Polled only when there is something to go on with, so that each step is one of the request's.
+            let mut left = steps;
+            let cut_off = poll_fn(|context| {
+                if left == 0 || cut.poll_unpin(context).is_ready() {
+                    return Poll::Ready(());
                 }
-                tokio::task::yield_now().await;
-            }
+                left -= 1;
+                if left == 0 { Poll::Ready(()) } else { Poll::Pending }
+            });
+            cut_off.await;
             drop(cut);
             let again = api.ask(request(&api, path, &body, &key)).await;
             assert_eq!(again.status, 201, "{path}, cut after {steps}: {}", again.body);
@@ -80,9 +98,49 @@ async fn the_lock_of_a_key_dies_with_its_server() {
     api.end().await;
 }
 
+/// The same by instants that are given, because a clock that is stopped does not stop PostgreSQL's.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_lock_of_a_key_dies_with_its_server_on_postgres() {
+    let api = Api::on_postgres("broken_off_lock").await;
+    let (store, began) = (api.engine.store(), api.engine.now());
+    let begin = |request: OnceRequest, now: Timestamp| BeginIdempotency {
+        tenant: request.tenant,
+        client: request.key.client,
+        key: request.key.key,
+        source: request.source,
+        request_hash: request.hash,
+        now,
+        lock_until: now + limits::IDEMPOTENCY_REQUEST_LOCK,
+        expires_at: now + limits::IDEMPOTENCY_COMPLETED_TTL,
+        attempts_max: limits::IDEMPOTENCY_ATTEMPTS_MAX,
+    };
+    for key in ["dead", "alive"] {
+        assert_eq!(store.write(begin(once(&api, key), began)).await.unwrap(), Stored::Stored, "{key}");
+    }
+    let mut now = began;
+    for _ in 0..5 {
+        now = now + Millis::from_secs(3);
+        let OnceRequest { tenant, key, .. } = once(&api, "alive");
+        let lock_until = now + limits::IDEMPOTENCY_REQUEST_LOCK;
+        let renew = RenewIdempotency { tenant, client: key.client, key: key.key, lock_until };
+        assert_eq!(store.write(renew).await.unwrap(), Changed::Done);
+    }
+    assert_eq!(store.write(begin(once(&api, "dead"), now)).await.unwrap(), Stored::Stored);
+    assert_eq!(store.write(begin(once(&api, "alive"), now)).await.unwrap(), Stored::Duplicate);
+    api.end().await;
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_key_is_spent_after_its_attempts_and_not_before() {
-    let api = Api::new().await;
+    a_key_is_spent_after_its_attempts(Api::new().await).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_key_is_spent_after_its_attempts_on_postgres() {
+    a_key_is_spent_after_its_attempts(Api::on_postgres("broken_off_spent").await).await;
+}
+
+async fn a_key_is_spent_after_its_attempts(api: Api) {
     let request = once(&api, "failing");
     for attempt in 1..=3 {
         assert_eq!(api.engine.requests().begin_once(&request).await.unwrap(), Once::Begin, "attempt {attempt}");

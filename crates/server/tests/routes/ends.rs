@@ -121,7 +121,7 @@ async fn a_worker_is_not_heard_of() {
     assert_eq!((&shown["detail"], &shown["last_heartbeat_at"]), (&json!("orphaned"), &json!(heard_at)));
     let why = api.get(&format!("/runs/{run}/why")).await.ok();
     assert_eq!((&why["because"][0]["cause"], &why["because"][0]["code"]), (&json!("orphaned"), &json!("RUN_ORPHANED")));
-    let numbers = api.engine.store().orphans(api.engine.now() - interlock_core::limits::ORPHANED_AFTER).await.unwrap();
+    let numbers = api.engine.health().orphans(api.engine.now()).await.unwrap();
     assert_eq!(numbers, 1);
     api.end().await;
 }

@@ -7,9 +7,15 @@ use interlock_core::json::Json;
 use interlock_engine::commands::announce::Origin;
 use interlock_engine::commands::signal::SignalRequest;
 use interlock_engine::{EngineError, StartWorkflow};
-use serde_json::json;
+use interlock_protocol::live::{close, limits};
+use serde_json::{Value, json};
 use std::time::Duration;
+use tokio::net::TcpStream;
+use tokio_tungstenite::tungstenite::Message;
+use tokio_tungstenite::tungstenite::client::IntoClientRequest as _;
+use tokio_tungstenite::{WebSocketStream, client_async};
 
+use crate::connections::{listen_on, pass};
 use crate::harness::{Api, task};
 use crate::schedules::apply;
 use crate::webhooks::{COUNT, endpoint, github, pull_request};
@@ -50,6 +56,67 @@ async fn a_stream_ends_when_its_key_is_revoked() {
     assert!(said.ends_with("\n\n") && said.contains("event: stream.refused"), "{said}");
     assert!(said.contains("UNAUTHORIZED"), "{said}");
     api.end().await;
+}
+
+/// A key that may only read, and its id.
+async fn watching(api: &Api) -> (Api, String) {
+    let made = api.post("/keys", json!({ "name": "watching", "roles": ["viewer"] })).await.ok();
+    (api.with_key(made["text"].as_str().unwrap()), made["key"].as_str().unwrap().to_owned())
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stream_of_output_ends_when_its_key_is_revoked() {
+    let api = Api::new().await;
+    let (watcher, key) = watching(&api).await;
+    let run = api.start(json!([task("a")])).await;
+    let said = listen(&watcher, &format!("/api/v1/runs/{run}/steps/a/output/stream"), async || {
+        revoke(&api, &key).await;
+    })
+    .await;
+    assert!(said.ends_with("\n\n") && said.contains("event: stream.refused"), "{said}");
+    assert!(said.contains("UNAUTHORIZED"), "{said}");
+    api.end().await;
+}
+
+#[tokio::test]
+async fn a_socket_closes_when_its_key_is_revoked() {
+    let api = Api::new().await;
+    let run = api.start(json!([task("a")])).await;
+    let server = listen_on(api.engine.clone(), api.options(), api.database.clone()).await;
+    let heartbeat = limits::HEARTBEAT.as_duration() + Duration::from_secs(1);
+    for path in [format!("/ws/runs/{run}"), format!("/ws/executions/{run}"), "/ws/feed?last_event_id=0".to_owned()] {
+        let (watcher, key) = watching(&api).await;
+        let mut request = format!("ws://{}{path}", server.address).into_client_request().unwrap();
+        request.headers_mut().insert(header::AUTHORIZATION, format!("Bearer {}", watcher.key).parse().unwrap());
+        let mut socket = client_async(request, server.connect().await).await.unwrap().0;
+        // While the key counts, a look at it ends nothing.
+        assert_eq!(message(&mut socket).await["type"], "subscribed", "{path}");
+        pass(heartbeat).await;
+        while message(&mut socket).await["type"] != "heartbeat" {}
+        revoke(&api, &key).await;
+        pass(heartbeat).await;
+        let refused = loop {
+            let said = message(&mut socket).await;
+            if said["type"] == "refused" {
+                break said;
+            }
+        };
+        assert_eq!(refused["code"], "UNAUTHORIZED", "{path}");
+        let closed = socket.next().await.unwrap().unwrap();
+        let Message::Close(Some(frame)) = closed else { panic!("{path}: {closed:?}") };
+        assert_eq!(u16::from(frame.code), close::UNAUTHORIZED, "{path}");
+    }
+    server.end().await;
+}
+
+/// The next message of a socket.
+async fn message(socket: &mut WebSocketStream<TcpStream>) -> Value {
+    loop {
+        let heard = tokio::time::timeout(Duration::from_mins(1), socket.next()).await.expect("something comes in time");
+        if let Message::Text(text) = heard.expect("it goes on").unwrap() {
+            return serde_json::from_str(&text).unwrap();
+        }
+    }
 }
 
 /// A worker with a key of its own: the key's id, and the worker's session.

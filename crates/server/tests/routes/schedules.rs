@@ -110,6 +110,8 @@ async fn what_cannot_be_a_schedule_is_refused() {
             "{value}"
         );
     }
+    let near = api.post("/schedules", with("timezone", json!("Europe/Berln"))).await;
+    assert!(near.text("detail").contains("did you mean `Europe/Berlin`?"), "{}", near.body);
     let strict =
         "name: strict\ninputs: { host: { type: string, required: true } }\nsteps:\n  - id: a\n    transform: done\n";
     apply(&api.engine, api.tenant, strict).await;

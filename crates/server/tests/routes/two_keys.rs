@@ -52,14 +52,14 @@ async fn under_two_keys(api: &Api) -> [Person<'_>; 2] {
 }
 
 /// The change that a refused request has become.
-fn change_of(answer: &ApiResponse) -> String {
+pub fn change_of(answer: &ApiResponse) -> String {
     assert_eq!(answer.problem(), (403, "SECOND_KEY_REQUIRED"), "{}", answer.body);
     let detail = answer.text("detail");
     let at = detail.find("chg_").unwrap();
     detail[at..].chars().take_while(|c| c.is_alphanumeric() || *c == '_' || *c == '-').collect()
 }
 
-async fn decide(person: &Person<'_>, change: &str, word: Value) -> ApiResponse {
+pub async fn decide(person: &Person<'_>, change: &str, word: Value) -> ApiResponse {
     person.post(&format!("/changes/{change}/decision"), word).await
 }
 

@@ -3,8 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use interlock_core::plan::control_capability;
 use interlock_core::time::Millis;
-use interlock_store::NoFaults;
+use interlock_core::work::WorkerHello;
+use interlock_core::work::controls::required_controls;
+use interlock_store::{NoFaults, Tenant};
 use serde_json::json;
 
 use crate::assignments::{answer, keeper, poll, start};
@@ -230,5 +233,61 @@ async fn a_task_is_for_workers_that_have_what_it_requires() {
     api.report(&fitting, &taken[0], completed(json!(1))).await.ok();
     let next = asked(&plain).await;
     assert_eq!((&next[0]["run"], &next[0]["step"]), (&json!(run), &json!("b")));
+    api.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_control_that_the_host_of_a_worker_lacks_is_named() {
+    let api = Api::new().await;
+    let source = "name: critical\nprofile: prod-critical\nsteps: [{ id: a, run: [/usr/bin/true], effect: read }]\n";
+    api.post("/workflows", json!({ "source": source })).await.ok();
+    let register = async |name: &str, lacks: Option<&str>| {
+        let controls = required_controls("prod-critical").filter(|control| Some(*control) != lacks);
+        let capabilities: Vec<String> =
+            controls.map(control_capability).chain(["effects", "command:dev-flex"].map(str::to_owned)).collect();
+        let hello = json!({ "worker": name, "queues": ["default"], "slots": 1, "capabilities": capabilities });
+        api.post("/agent/register", hello).await.text("session")
+    };
+    register("weak", Some("landlock_scopes")).await;
+    register("not-told-to", None).await;
+    keeper(&api, "old").await;
+    let run = api.post("/runs", json!({ "workflow": "critical" })).await.text("run_id");
+    let why = api.get(&format!("/runs/{run}/why")).await.ok();
+    let causes = why["because"].as_array().unwrap();
+    let told = causes.iter().find(|cause| cause["cause"] == "passed_over").unwrap_or_else(|| panic!("{why}"));
+    let [weak] = told["workers"].as_array().unwrap().as_slice() else {
+        panic!("what the others lack is no bound: {why}")
+    };
+    assert_eq!((&weak["worker"], &weak["reason"]), (&json!("weak"), &json!("controls")), "{why}");
+    let named = "its host lacks the control `landlock_scopes`, and `prod-critical` runs nothing without";
+    assert!(weak["why"].as_str().unwrap().starts_with(named), "{why}");
+    api.end().await;
+}
+
+/// The worker inside a server runs commands of one tenant, and there are two here.
+#[tokio::test(start_paused = true)]
+async fn the_servers_own_worker_is_told_to_take_no_commands_of_several_tenants() {
+    let api = Api::new().await;
+    let hello = json!({ "worker": "inside", "queues": ["default"], "slots": 1, "capabilities": ["effects", "command:dev-flex"] });
+    let hello: WorkerHello = serde_json::from_value(hello).unwrap();
+    let session = api.engine.workers().register(hello).await.unwrap().session;
+    let source = "name: one\nprofile: dev-flex\nsteps: [{ id: a, run: [/usr/bin/true], effect: read }]\n";
+    api.post("/workflows", json!({ "source": source })).await.ok();
+    let run = api.post("/runs", json!({ "workflow": "one" })).await.text("run_id");
+    let causes = async || api.get(&format!("/runs/{run}/why")).await.ok()["because"].clone();
+    let told = causes().await;
+    assert_eq!((&told[0]["cause"], &told[0]["workers"]), (&json!("unclaimed"), &json!(0)), "{told}");
+    let skipped = &told[1]["workers"][0];
+    assert_eq!((&skipped["worker"], &skipped["reason"]), (&json!("inside"), &json!("several_tenants")), "{told}");
+    assert!(skipped["why"].as_str().unwrap().contains("serves all tenants, and there are several"), "{told}");
+    let poll = async || api.engine.workers().poll(session, 1, Duration::from_millis(500)).await.unwrap();
+    assert_eq!(poll().await, []);
+
+    let other = api.engine.store().tenant(api.other_tenant).await.unwrap().unwrap();
+    let disabled_at = Some(api.engine.now());
+    api.engine.tenants().put(Tenant { disabled_at, ..other }).await.unwrap();
+    let told = causes().await;
+    assert_eq!((&told[0]["workers"], told.as_array().unwrap().len()), (&json!(1), 1), "{told}");
+    assert_eq!(poll().await[0].at.run.to_string(), run);
     api.end().await;
 }

@@ -60,6 +60,9 @@ pub fn why_no_commits(health: &EngineHealth) -> Option<&'static str> {
         Err(SubmitError::Restored(_)) => {
             Some("the store takes no commits: it was restored, or failed over; restart this server")
         }
+        Err(SubmitError::LanePanicked(_)) => Some(
+            "the store takes no commits: a commit lane of this server has panicked; restart this server; its log has the panic",
+        ),
         Err(_) => Some("the store takes no commits: its database does not answer; the server's log has the reason"),
     }
 }

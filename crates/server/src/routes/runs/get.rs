@@ -58,7 +58,7 @@ pub async fn get(
         RunState::Running | RunState::RollingBack => state.for_tenant(tenant).heartbeat(run).await?,
         _ => None,
     };
-    if heartbeat.is_some_and(|beat| beat.is_orphaned(state.now())) {
+    if heartbeat.is_some_and(|beat| beat.is_orphaned(state.worker_settings(), state.now())) {
         row.detail = Some(Detail::Orphaned);
     }
     let last_heartbeat_at = heartbeat.and_then(Heartbeat::at);

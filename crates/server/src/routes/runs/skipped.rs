@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use interlock_core::ids::SessionId;
+use interlock_core::ids::{SessionId, TenantId};
 use interlock_core::limits::SKIPPED_WORKERS_MAX;
 use interlock_core::run::Run;
 use interlock_core::run::skipped_worker::{SkipReason, SkippedWorker};
@@ -13,13 +13,14 @@ use interlock_core::time::{Millis, Timestamp};
 use interlock_core::work::Skills;
 use interlock_core::work::fault::WorkerFault;
 use interlock_engine::parts::Workers;
+use interlock_engine::sole_tenant::SEVERAL_TENANTS;
 use interlock_store::SessionRow;
 
 use crate::api_error::ApiError;
 use crate::state::AppState;
 
 /// When it is looked at, how long a fault keeps commands from a worker, how often workers renew their sessions, how far away they are,
-/// which of them were offline a moment ago, and which have no room.
+/// which of them were offline a moment ago, which have no room, and whose commands those of all tenants run.
 #[derive(Clone, Copy)]
 pub struct LookedAt<'a> {
     pub now: Timestamp,
@@ -28,12 +29,19 @@ pub struct LookedAt<'a> {
     pub distances: &'a HashMap<SessionId, Millis>,
     pub asked_last: &'a HashMap<SessionId, Timestamp>,
     pub full: &'a HashSet<SessionId>,
+    /// The tenant whose commands a worker of all tenants runs; none where there are several.
+    pub sole_tenant: Option<TenantId>,
 }
 
 impl LookedAt<'_> {
     /// Since when the worker's heartbeats have stopped.
     pub fn silent_since(self, row: &SessionRow) -> Option<Timestamp> {
         Heartbeat::At(row.heartbeat_at).silent_since(self.renewal, self.now)
+    }
+
+    /// Whether a command is kept from the worker because it serves all tenants, of which there are several.
+    fn is_of_several(self, run: &Run, row: &SessionRow) -> bool {
+        row.tenant.is_none() && run.spec(run.position).is_command() && self.sole_tenant != Some(run.tenant)
     }
 
     /// How long the worker's calls take to be answered, where this server knows. One that has the run as a whole is near enough.
@@ -74,7 +82,7 @@ pub async fn full(
 
 /// Whether the session's worker could take the step which the run stands at.
 pub fn can_take(run: &Run, row: &SessionRow, at: LookedAt<'_>) -> bool {
-    skills_of(row).can_take(run, at.distance(run, row))
+    skills_of(row).can_take(run, at.distance(run, row)) && !at.is_of_several(run, row)
 }
 
 /// Those of the step's queue that could have the step by what they have.
@@ -129,6 +137,9 @@ fn skip(run: &Run, row: &SessionRow, at: LookedAt<'_>) -> Option<SkippedWorker> 
     }
     if !skills.can_take(run, at.distance(run, row)) {
         return None;
+    }
+    if at.is_of_several(run, row) {
+        return Some(SkippedWorker { why: Some(SEVERAL_TENANTS.to_owned()), ..told(SkipReason::SeveralTenants) });
     }
     let is_silent = at.silent_since(row);
     match row.state_at(at.now) {

@@ -37,6 +37,8 @@ pub async fn why(State(state): State<AppState>, named: NamedRun) -> Result<Json<
     let asked_last = skipped::asked_last(&state, &sessions);
     let full = skipped::full(&state, &run, &counted, &asked_last).await?;
     let settings = state.worker_settings();
+    let is_command = run.spec(run.position).is_command();
+    let sole_tenant = if is_command { state.workers().sole_tenant().await? } else { None };
     let at = LookedAt {
         now: state.now(),
         fault_pause: state.workers().fault_pause(),
@@ -44,6 +46,7 @@ pub async fn why(State(state): State<AppState>, named: NamedRun) -> Result<Json<
         distances: &distances,
         asked_last: &asked_last,
         full: &full,
+        sole_tenant,
     };
     let workers = Some(workers(&run, &counted, at, bundle));
     let skipped = skipped::skipped(&run, &counted, at);

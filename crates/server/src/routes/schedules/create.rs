@@ -49,7 +49,10 @@ async fn add(
     keep: Keep<'_>,
 ) -> Result<Made<ScheduleView>, ApiError> {
     let workspace = caller.workspace_for(new.workspace)?;
-    if let Some(wrong) = wrong_cron(&new.cron).or_else(|| wrong_zone(&new.timezone)) {
+    // Off the async threads: a wrong name is compared with those of all time zones.
+    let (cron, timezone) = (new.cron.clone(), new.timezone.clone());
+    let wrong = state.evaluate(caller.tenant, move |_| wrong_cron(&cron).or_else(|| wrong_zone(&timezone))).await?;
+    if let Some(wrong) = wrong {
         return Err(ApiError::invalid(wrong));
     }
     // A schedule for a workflow that is not there, or does not take these inputs, would fail at every slot.

@@ -1,6 +1,6 @@
 //! An endpoint and its messages as they go over the wire: without the secret.
 
-use interlock_engine::webhooks::outbound::Message;
+use interlock_engine::message::Message;
 use interlock_protocol::webhooks::{MessageState, OutboundAttempt, OutboundDelivery, OutboundView};
 use interlock_store::{AttemptRow, MessageRow, OutboundRow};
 

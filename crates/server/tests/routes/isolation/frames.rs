@@ -2,13 +2,16 @@
 
 use axum::http::HeaderValue;
 use futures::SinkExt as _;
-use interlock_core::ids::RunId;
+use interlock_core::ids::{RunId, TenantId};
 use serde_json::{Value, json};
 use tokio::net::TcpStream;
 use tokio_tungstenite::tungstenite::{Error, Message};
 use tokio_tungstenite::{WebSocketStream, client_async};
 
+use super::neighbour;
+use crate::harness::{attempt, completed};
 use crate::live::{Harness, Sse, next};
+use crate::set_up::{intent, outcome};
 
 /// Everything that a socket says to its first frame, until it closes or has shown `max` messages.
 async fn said(harness: &Harness, path: &str, frame: Value, max: usize) -> Vec<Value> {
@@ -135,5 +138,130 @@ async fn a_stream_shows_its_own_tenant_only() {
             seen.push(event["run_id"].clone());
         }
     }
+    harness.end().await;
+}
+
+/// A worker that makes its calls over a channel, and holds a step whose effect is under way.
+struct ChannelWorker {
+    socket: WebSocketStream<TcpStream>,
+    session: String,
+    /// The attempt of its step.
+    attempt: Value,
+    receipt: Value,
+}
+
+impl ChannelWorker {
+    async fn new(harness: &Harness, tenant: TenantId, key: &str) -> Self {
+        let stream = TcpStream::connect(harness.address).await.unwrap();
+        let socket = client_async(harness.request("/api/v1/agent/channel", Some(key)), stream).await.unwrap().0;
+        let mut worker = Self { socket, session: String::new(), attempt: Value::Null, receipt: Value::Null };
+        let hello = json!({ "worker": "w", "queues": ["default"], "slots": 4, "capabilities": ["effects"] });
+        let registered = worker.call("register", hello).await;
+        worker.session = registered["body"]["session"].as_str().unwrap_or_else(|| panic!("{registered}")).to_owned();
+        harness.start_of(tenant, 1).await;
+        let poll = json!({ "session": worker.session, "max": 1, "wait_ms": 30_000 });
+        let polled = worker.call("poll", poll).await;
+        let assignment = &polled["body"]["assignments"][0];
+        assert!(assignment.is_object(), "{polled}");
+        worker.attempt = attempt(assignment);
+        let permitted = worker.call(&format!("{}/effects", worker.session), intent(assignment, 0, "keyed")).await;
+        assert_eq!(permitted["body"]["answer"], "perform", "{permitted}");
+        worker.receipt = permitted["body"]["receipt"].clone();
+        worker
+    }
+
+    async fn call(&mut self, call: &str, body: Value) -> Value {
+        let frame = json!({ "id": 7, "call": format!("/api/v1/agent/{call}"), "body": body });
+        self.socket.send(Message::text(frame.to_string())).await.unwrap();
+        next(&mut self.socket).await.unwrap_or_else(|| panic!("{call} closes the channel"))
+    }
+}
+
+/// Every call of a session, about this attempt and this receipt.
+fn calls(session: &str, at: &Value, receipt: &Value) -> Vec<(String, Value)> {
+    let run = json!({ "tenant": at["tenant"], "run": at["run"] });
+    let mut held = at.clone();
+    held.as_object_mut().unwrap().remove("epoch");
+    let with = |more: Value| {
+        let mut body = at.clone();
+        body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        body
+    };
+    let answer = json!({ "status": "acked" });
+    let of_run =
+        json!({ "tenant": at["tenant"], "run": at["run"], "epoch": at["epoch"], "number": 1, "answer": answer });
+    let chunk = json!({ "seq": 1, "stream": "stdout", "text": "x" });
+    vec![
+        ("heartbeat".to_owned(), json!({ "session": session, "held": [held], "keeps": [run] })),
+        (format!("{session}/assignments"), of_run),
+        (format!("{session}/output"), with(json!({ "chunks": [chunk] }))),
+        (format!("{session}/effects"), intent(at, 1, "keyed")),
+        (format!("{session}/outcomes"), outcome(at, receipt, true, json!("forged"))),
+        (format!("{session}/complete-step"), with(json!({ "outcome": completed(json!("forged")) }))),
+    ]
+}
+
+/// A call in a frame is what its request would be: what it names of another tenant does not exist.
+#[tokio::test]
+async fn a_workers_frame_reaches_nothing_of_another_tenant() {
+    let harness = Harness::new().await;
+    let mut ours = ChannelWorker::new(&harness, harness.tenant, &harness.key).await;
+    let mut theirs = ChannelWorker::new(&harness, harness.other_tenant, &harness.other_key).await;
+    let text = |value: &Value| value.as_str().unwrap().to_owned();
+    let with = |at: &Value, field: &str, id: &str| {
+        let mut at = at.clone();
+        at[field] = json!(id);
+        at
+    };
+    let mut tried = 0;
+    for place in ["session", "tenant", "run", "attempt"] {
+        let known = match place {
+            "session" => theirs.session.clone(),
+            "tenant" => text(&theirs.attempt["tenant"]),
+            _ => text(&theirs.attempt["run"]),
+        };
+        let mut answers = Vec::new();
+        for id in [known.clone(), neighbour(&known)] {
+            let asked = match place {
+                "session" => {
+                    let mut all = calls(&id, &ours.attempt, &ours.receipt);
+                    all.push(("poll".to_owned(), json!({ "session": id, "max": 1, "wait_ms": 0 })));
+                    all.push(("unregister".to_owned(), json!({ "session": id })));
+                    all
+                }
+                "attempt" => calls(&ours.session, &with(&theirs.attempt, "run", &id), &theirs.receipt),
+                field => calls(&ours.session, &with(&ours.attempt, field, &id), &theirs.receipt),
+            };
+            for (call, body) in asked {
+                let answer = ours.call(&call, body).await;
+                assert!(answer["status"].as_u64() < Some(500), "{call}: {answer}");
+                let is_refused = answer["status"].as_u64() >= Some(400);
+                let does_nothing =
+                    answer["body"]["known"] == json!(false) || answer["body"]["stop"][0]["run"].is_string();
+                assert!(is_refused || does_nothing, "{place} in {call}: {answer}");
+                answers.push((call.replace(&id, "ID"), answer.to_string().replace(&id, "ID")));
+            }
+        }
+        let (of_theirs, of_nobody) = answers.split_at(answers.len() / 2);
+        assert_eq!(of_theirs, of_nobody, "{place}");
+        tried += of_theirs.len();
+    }
+    assert_eq!(tried, 26);
+
+    // Their session, their attempt and their effect are as they were.
+    let session = theirs.session.clone();
+    let at = theirs.attempt.clone();
+    let mut held = at.clone();
+    held.as_object_mut().unwrap().remove("epoch");
+    let beat = theirs.call("heartbeat", json!({ "session": session, "held": [held] })).await;
+    assert_eq!((&beat["body"]["known"], &beat["body"]["stop"]), (&json!(true), &json!([])), "{beat}");
+    let told = outcome(&at, &theirs.receipt, true, json!("own"));
+    assert_eq!(theirs.call(&format!("{session}/outcomes"), told).await["status"], 204);
+    let again = theirs.call(&format!("{session}/effects"), intent(&at, 0, "keyed")).await;
+    assert_eq!(again["body"]["response"], "own", "{again}");
+    let mut report = at;
+    report["outcome"] = completed(json!("own"));
+    let done = theirs.call(&format!("{session}/complete-step"), report).await;
+    assert_eq!(done["status"], 200, "{done}");
     harness.end().await;
 }
