@@ -86,6 +86,16 @@ it('says of a worker that is too far away that it is', () => {
   expect(sentence({ cause: 'passed_over', workers: [far] }, 0)).toBe('“box” is skipped: too far away: its calls take 90 ms to be answered.');
 });
 
+it('names the control that the host of a worker lacks', () => {
+  const lacks = { session: 'ses_1', worker: 'box', reason: 'controls' as const, why: 'its host lacks the control `cgroup_cpu`' };
+  expect(sentence({ cause: 'passed_over', workers: [lacks] }, 0)).toBe('“box” is skipped: missing controls: its host lacks the control `cgroup_cpu`.');
+});
+
+it('says of the worker inside a server that commands of several tenants are not its own', () => {
+  const inside = { session: 'ses_1', worker: 'box', reason: 'several_tenants' as const, why: 'it serves all tenants' };
+  expect(sentence({ cause: 'passed_over', workers: [inside] }, 0)).toBe('“box” is skipped: several tenants: it serves all tenants.');
+});
+
 it('says of a worker that has just come back that others are asked first', () => {
   const back = { session: 'ses_1', worker: 'box', reason: 'recently_offline' as const, why: 'others are asked first' };
   expect(sentence({ cause: 'passed_over', workers: [back] }, 0)).toBe('“box” is skipped: recently offline: others are asked first.');

@@ -123,6 +123,8 @@ const SKIPPED: Record<string, string> = {
   environment: 'out of its bounds',
   segment: 'out of its bounds',
   profile: 'out of its bounds',
+  controls: 'missing controls',
+  several_tenants: 'several tenants',
   labels: 'its labels',
   latency: 'too far away',
   recently_offline: 'recently offline',

@@ -10,7 +10,7 @@ use interlock_core::json::Json;
 use interlock_core::plan::{Plan, StepSpec};
 use interlock_engine::{EncodedPlan, Engine, StartRun};
 use interlock_store::Tenant;
-use interlock_worker::{Tasks, Worker, WorkerOptions};
+use interlock_worker::{Commands, Tasks, Worker, WorkerOptions};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
@@ -74,14 +74,30 @@ impl Harness {
                 seed: number as u64,
                 ..WorkerOptions::default()
             };
-            let worker = Worker::new(Embedded(self.engine.clone()), tasks(), options);
-            let stop = self.stop.clone();
-            self.workers.spawn(async move {
-                if let Err(error) = Box::pin(worker.run(stop)).await {
-                    eprintln!("the worker stopped: {error}");
-                }
-            });
+            self.employ(Worker::new(Embedded(self.engine.clone()), tasks(), options));
         }
+    }
+
+    /// An embedded worker that runs commands of the first tenant, one at a time.
+    pub fn work_on(&mut self, commands: Commands) {
+        let options = WorkerOptions {
+            name: "bench-commands".to_owned(),
+            slots: 1,
+            tenant: self.tenants.first().copied(),
+            poll_wait: Duration::from_secs(5),
+            ..WorkerOptions::default()
+        };
+        let worker = Worker::new(Embedded(self.engine.clone()), Tasks::new(), options);
+        self.employ(worker.with_commands(commands));
+    }
+
+    fn employ(&mut self, worker: Worker<Embedded>) {
+        let stop = self.stop.clone();
+        self.workers.spawn(async move {
+            if let Err(error) = Box::pin(worker.run(stop)).await {
+                eprintln!("the worker stopped: {error}");
+            }
+        });
     }
 
     pub async fn close(mut self) {

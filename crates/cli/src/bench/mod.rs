@@ -41,8 +41,9 @@ pub struct BenchArgs {
     /// How many embedded workers share the load.
     #[arg(long, default_value_t = 1)]
     workers: usize,
-    /// W1: the tasks run in another process, which talks to a server on this machine.
-    #[arg(long, value_enum)]
+    /// W1: the tasks run in another process, which talks to a server on this machine; over the WebSocket channel where no
+    /// transport is named.
+    #[arg(long, value_enum, value_name = "TRANSPORT", num_args = 0..=1, default_missing_value = "websocket")]
     remote: Option<remote::BenchTransport>,
     #[command(flatten)]
     broker: BrokerArg,
@@ -82,7 +83,7 @@ enum Workload {
     Http,
     /// W1 beside a run that 1,000 WebSockets watch, and beside one that no client watches.
     Watchers,
-    /// Chunks of output from a step to a watcher, and a step that writes 50 MB a second.
+    /// Chunks of output from a step to a watcher, and a sandboxed command that writes more than 50 MB a second.
     Output,
     /// W1 with tasks that policy judges, and with tasks that it does not judge.
     Governance,
@@ -92,7 +93,7 @@ enum Workload {
     Approvals,
     /// How much longer a command takes in the strictest sandbox than by itself.
     Sandbox,
-    /// All of the above but the sandbox, which not every host has.
+    /// All of the above but the sandbox, which not every host has; without one, the output is left out too.
     All,
 }
 
@@ -119,7 +120,11 @@ pub async fn run(args: BenchArgs) -> anyhow::Result<()> {
         watchers::run(&args).await?.print(args.json)?;
     }
     if wants(Workload::Output) {
-        output::run(&args).await?.print(args.json)?;
+        match output::sandbox().await {
+            Ok(sandbox) => output::run(&args, sandbox).await?.print(args.json)?,
+            Err(why) if all => eprintln!("interlock: the output is not measured: {why:#}"),
+            Err(why) => return Err(why),
+        }
     }
     if wants(Workload::Governance) {
         governance::run(&args).await?.print(args.json)?;
@@ -140,4 +145,26 @@ pub async fn run(args: BenchArgs) -> anyhow::Result<()> {
         growth::run(&args).await?.print(args.json)?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::{Command, FromArgMatches as _};
+
+    use super::*;
+
+    #[test]
+    fn a_remote_worker_uses_the_channel_where_no_transport_is_named() {
+        let remote = |line: &[&str]| {
+            let command = BenchArgs::augment_args(Command::new("bench"));
+            let matches = command.try_get_matches_from([&["bench", "w1"], line].concat()).unwrap();
+            let args = BenchArgs::from_arg_matches(&matches).unwrap();
+            (args.remote.map(remote::BenchTransport::as_str), args.json)
+        };
+        assert_eq!(remote(&[]), (None, false));
+        assert_eq!(remote(&["--remote"]), (Some("websocket"), false));
+        assert_eq!(remote(&["--remote", "--json"]), (Some("websocket"), true), "the next flag is no transport");
+        assert_eq!(remote(&["--remote", "http", "--json"]), (Some("http"), true));
+        assert_eq!(remote(&["--remote=redis"]), (Some("redis"), false));
+    }
 }

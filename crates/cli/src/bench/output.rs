@@ -1,46 +1,59 @@
-//! Output: how long a chunk takes from the step that writes it to a watcher over HTTP, at 1,000 chunks a second; and what a step
-//! that writes 50 MB a second costs in memory. Worker, server and watcher are one process here.
+//! Output: how long a chunk takes from the step that writes it to a watcher over HTTP, at 1,000 chunks a second; and what a
+//! sandboxed command that writes more than 50 MB a second costs in memory. Worker, server and watcher are one process here.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use anyhow::{Context as _, ensure};
 use interlock_core::ids::RunId;
 use interlock_core::limits::OUTPUT_BATCH_CHUNKS_MAX;
-use interlock_core::plan::StepSpec;
+use interlock_core::plan::{Plan, StepSpec, Work};
+use interlock_core::state::EffectClass;
 use interlock_core::work::output::OutputStream;
+use interlock_engine::EncodedPlan;
 use interlock_protocol::live::path;
 use interlock_protocol::output::OutputView;
+use interlock_sandbox::{CommandRules, Profile, Sandbox, SandboxOptions};
 use interlock_store::OutputPlace;
-use interlock_worker::Tasks;
+use interlock_worker::{CommandOptions, Commands, Tasks};
+use serde::Deserialize;
 
 use super::BenchArgs;
 use super::front::Front;
 use super::harness::{Harness, now, plan, start};
 use super::report::{Report, percentile, rss_mib};
 use crate::client::fill;
+use crate::server::connectors::no_secrets;
 
 /// A little faster than the bar, so that what was really written meets it: a step that is held up is not a flood.
 const CHUNKS_PER_S: u64 = 1_050;
 const CHUNKS: u64 = 10_000;
 /// Chunks that come before the watcher has settled are not counted.
 const WARM_UP: u64 = 500;
-const FLOOD_BYTES_PER_S: usize = 55_000_000;
-const FLOOD: Duration = Duration::from_secs(5);
-const PIECE: usize = 64 << 10;
+/// Confines the flood.
+const PROFILE: Profile = Profile::DevFlex;
+/// Writes some 890 MB of lines, as fast as they are taken.
+const FLOOD: [&str; 2] = ["/usr/bin/seq", "100000000"];
 /// Chunks among which the mark of the cut is: what follows it in its batch has numbers too, and is not kept.
 const LAST_CHUNKS: usize = 8 + OUTPUT_BATCH_CHUNKS_MAX;
 
-pub async fn run(args: &BenchArgs) -> anyhow::Result<Report> {
+/// What the flood runs in; not every host has one.
+pub async fn sandbox() -> anyhow::Result<Sandbox> {
+    let sandbox = Sandbox::open(SandboxOptions::default()).await;
+    let sandbox = sandbox.context("the flood of output is a command in a sandbox, which needs bubblewrap (`bwrap`)")?;
+    sandbox.offers(PROFILE).with_context(|| format!("this host cannot keep {}", PROFILE.name()))?;
+    Ok(sandbox)
+}
+
+pub async fn run(args: &BenchArgs, sandbox: Sandbox) -> anyhow::Result<Report> {
     let mut harness = Harness::new(args).await?;
     let began = now();
-    let flooded = Arc::new(AtomicU64::new(0));
-    let counter = Arc::clone(&flooded);
-    harness.work(move || tasks(began, &counter), 1, 4);
+    harness.work(move || tasks(began), 1, 4);
+    harness.work_on(commands(sandbox));
     let front = Front::open(&harness).await?;
 
-    let watched = begin(&harness, "steady").await?;
+    let watched = begin(&harness, &plan("bench-output", vec![StepSpec::task("write", "steady")])?).await?;
     // When the first and the last counted chunk were written.
     let (mut first, mut last) = (None, 0_u64);
     let mut delays = watch(&front, watched, |view, delays: &mut Vec<u64>| {
@@ -61,7 +74,7 @@ pub async fn run(args: &BenchArgs) -> anyhow::Result<Report> {
     let chunks_per_s = (CHUNKS - WARM_UP - 1) as f64 / written_in.as_secs_f64().max(f64::EPSILON);
 
     let before = rss_mib();
-    let flood = begin(&harness, "flood").await?;
+    let flood = begin(&harness, &flood_plan()?).await?;
     let peak = Arc::new(Mutex::new(0.0_f64));
     let sampler = {
         let peak = Arc::clone(&peak);
@@ -76,6 +89,11 @@ pub async fn run(args: &BenchArgs) -> anyhow::Result<Report> {
     sampler.abort();
     let peak = *peak.lock().unwrap_or_else(PoisonError::into_inner);
     let store = harness.engine.store();
+    let mut ended = store.load_runs(&[(harness.tenants[0], flood)]).await?;
+    let run = ended.pop().context("the flood is gone")?;
+    let output = run.steps[0].output.as_ref();
+    let output = output.with_context(|| format!("the flood ended as {}: {:?}", run.state, run.steps[0].last_error))?;
+    let flooded: Flooded = output.decode()?;
     let head = store.output_heads(harness.tenants[0], flood, 1).await?.pop().context("the flood left no output")?;
     let last = OutputPlace { attempt: head.attempt, seq: head.next_seq.saturating_sub(LAST_CHUNKS as u64) };
     let rows = store.output_of_attempt(harness.tenants[0], flood, (0, last), LAST_CHUNKS).await?;
@@ -84,8 +102,7 @@ pub async fn run(args: &BenchArgs) -> anyhow::Result<Report> {
 
     let mut more = serde_json::Map::new();
     more.insert("chunks_per_s".into(), chunks_per_s.into());
-    let flooded = flooded.load(Ordering::Relaxed) as f64 / FLOOD.as_secs_f64() / 1e6;
-    more.insert("flood_mb_per_s".into(), flooded.into());
+    more.insert("flood_mb_per_s".into(), flooded.mb_per_s().into());
     more.insert("flood_kept_bytes".into(), head.bytes.into());
     more.insert("flood_cut_mark".into(), mark.is_some().into());
     more.insert("flood_rss_growth_mib".into(), (peak - before).max(0.0).into());
@@ -111,9 +128,37 @@ fn raise(peak: &Mutex<f64>, rss: f64) {
     *peak = peak.max(rss);
 }
 
-async fn begin(harness: &Harness, task: &str) -> anyhow::Result<RunId> {
-    let plan = plan("bench-output", vec![StepSpec::task("write", task)])?;
-    Ok(harness.engine.runs().start(start(harness.tenants[0], &plan)).await?.run)
+/// What a command's step keeps of how much it has written, and how long that took.
+#[derive(Deserialize)]
+struct Flooded {
+    output_bytes: u64,
+    cut_bytes: u64,
+    duration_ms: u64,
+}
+
+impl Flooded {
+    fn mb_per_s(&self) -> f64 {
+        (self.output_bytes + self.cut_bytes) as f64 / 1e3 / self.duration_ms.max(1) as f64
+    }
+}
+
+fn commands(sandbox: Sandbox) -> Commands {
+    // Under this profile everything runs that is not denied.
+    let (rules, egress) = (CommandRules::default(), Vec::new());
+    Commands::new(sandbox, CommandOptions { rules, profiles: vec![PROFILE], egress, credentials: no_secrets() })
+}
+
+fn flood_plan() -> anyhow::Result<Arc<EncodedPlan>> {
+    let argv = FLOOD.map(str::to_owned).to_vec();
+    let mut step = StepSpec::new("write", Work::Command { argv, env: BTreeMap::new() });
+    step.effect = Some(EffectClass::Read);
+    let mut plan = Plan::new("bench-flood", vec![step]);
+    plan.rules.profile = Some(PROFILE.name().to_owned());
+    Ok(EncodedPlan::new(plan)?)
+}
+
+async fn begin(harness: &Harness, plan: &Arc<EncodedPlan>) -> anyhow::Result<RunId> {
+    Ok(harness.engine.runs().start(start(harness.tenants[0], plan)).await?.run)
 }
 
 /// Reads a step's stream to its end, as a client over HTTP does.
@@ -142,8 +187,7 @@ async fn watch(
     anyhow::bail!("the stream was closed before its end")
 }
 
-/// `flooded` counts the bytes that the flood has written in its time.
-fn tasks(began: std::time::Instant, flooded: &Arc<AtomicU64>) -> Tasks {
+fn tasks(began: std::time::Instant) -> Tasks {
     let steady = move |ctx: interlock_worker::TaskContext, (): ()| async move {
         let mut tick = tokio::time::interval(Duration::from_micros(1_000_000 / CHUNKS_PER_S));
         for number in 0..CHUNKS {
@@ -153,22 +197,5 @@ fn tasks(began: std::time::Instant, flooded: &Arc<AtomicU64>) -> Tasks {
         }
         Ok(())
     };
-    let flooded = Arc::clone(flooded);
-    let flood = move |ctx: interlock_worker::TaskContext, (): ()| {
-        let flooded = Arc::clone(&flooded);
-        async move {
-            let piece = "flood of output ".repeat(PIECE / 16);
-            let mut tick = tokio::time::interval(Duration::from_secs_f64(PIECE as f64 / FLOOD_BYTES_PER_S as f64));
-            let until = now() + FLOOD;
-            loop {
-                tick.tick().await;
-                ctx.write_stdout(&piece).await;
-                if now() >= until {
-                    return Ok(());
-                }
-                flooded.fetch_add(PIECE as u64, Ordering::Relaxed);
-            }
-        }
-    };
-    Tasks::new().task("steady", steady).task("flood", flood)
+    Tasks::new().task("steady", steady)
 }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use interlock_engine::EngineOptions;
-use interlock_engine::commands::restore::ParkedRun;
+use interlock_engine::commands::restore::{ParkedRun, RestoredRuns, UnreadableRun};
 use interlock_engine::payloads::Objects;
 use interlock_engine::payloads::copy::bring_back;
 use interlock_engine::payloads::survey::{Depth, Survey, survey};
@@ -11,7 +11,7 @@ use interlock_store::{Options, Store, StoreUrl};
 
 use super::StoreArg;
 use super::place::{PlaceArgs, beside, progress, tell_lost};
-use crate::output::span::bytes;
+use crate::output::span::{self, bytes};
 use crate::output::table::{Cell, Table};
 use crate::output::{Printer, layouts};
 use crate::server::SECRET_FILE;
@@ -53,9 +53,10 @@ pub async fn run(store: &StoreArg, place: &PlaceArgs, from: Option<PathBuf>) -> 
         None => interlock_store::restore(from.as_deref(), &parsed, store_options()).await?,
     };
     let engine = open::engine(&url, options).await?;
-    let parked = engine.runs().park_restored().await?;
+    let RestoredRuns { parked, unreadable } = engine.runs().park_restored().await?;
     println!("the store is in service again, in epoch {epoch}: whatever was handed out before is refused");
     tell_parked(&parked, Printer::plain());
+    tell_unreadable(&unreadable);
     tell_secret(&store.data);
     let found = check(engine.store(), store, place).await;
     engine.stop().await;
@@ -133,4 +134,19 @@ fn tell_parked(parked: &[ParkedRun], printer: Printer) {
         ]);
     }
     print!("{}", table.render(printer.paint, printer.width()));
+}
+
+/// They stand still, and no person can look at them yet.
+fn tell_unreadable(unreadable: &[UnreadableRun]) {
+    if unreadable.is_empty() {
+        return;
+    }
+    let runs = span::counted(unreadable.len() as u64, "live run", "live runs");
+    println!(
+        "\n{runs} cannot be read, and so not be paused. Each is paused as soon as it can be read, before it goes on: mend its \
+         row, or start the release that has written it (`interlock db check` names the rows)"
+    );
+    for UnreadableRun { run, why, .. } in unreadable {
+        println!("{run}: {why}");
+    }
 }

@@ -12,6 +12,8 @@ use crate::server::open;
 
 /// Live runs that are loaded: enough for most stores, and soon done.
 const RUNS_LOOKED_AT_MAX: usize = 20_000;
+/// Runs that are named which a restore has not parked.
+const UNPARKED_TOLD_MAX: usize = 5;
 
 pub async fn look(store: Option<&str>, data: &Path) -> Vec<Finding> {
     let url = store.map_or_else(|| format!("sqlite:{}", data.join("interlock.db").display()), str::to_owned);
@@ -44,6 +46,7 @@ pub async fn look(store: Option<&str>, data: &Path) -> Vec<Finding> {
             "run `interlock db restore` again; it goes on where it stopped",
         ));
     }
+    findings.extend(unparked(opened.unparked(UNPARKED_TOLD_MAX).await));
     findings.extend(clock(&opened).await);
     findings.extend(durable(&opened).await);
     findings.extend(encrypted(&parsed, &opened).await);
@@ -60,6 +63,22 @@ pub async fn look(store: Option<&str>, data: &Path) -> Vec<Finding> {
     findings.push(unreadable(&opened).await);
     opened.close().await;
     findings
+}
+
+/// Runs that the last restore could not read, and so has not parked.
+fn unparked(found: Result<Vec<(TenantId, RunId)>, ReadError>) -> Option<Finding> {
+    let fix = "mend their rows, or start the release that has written them: each is paused as soon as it can be read; \
+               `interlock db check --store …` names the rows";
+    match found {
+        Ok(runs) if runs.is_empty() => None,
+        Ok(runs) => {
+            let named: Vec<String> = runs.iter().map(|(_, run)| run.to_string()).collect();
+            let more = if runs.len() == UNPARKED_TOLD_MAX { ", and perhaps more" } else { "" };
+            let found = format!("not paused after the restore, which could not read them: {}{more}", named.join(", "));
+            Some(Finding::problem("restore", found, fix))
+        }
+        Err(error) => Some(Finding::problem("restore", error.to_string(), fix)),
+    }
 }
 
 /// Live runs that cannot be read; loops leave them alone.
@@ -176,6 +195,16 @@ mod tests {
         assert_eq!(lost[0].verdict, Verdict::Warning);
         assert!(lost[0].fix.as_ref().is_some_and(|fix| fix.contains("interlock db restore")));
         std::fs::remove_dir_all(&data).unwrap();
+    }
+
+    #[test]
+    fn runs_that_a_restore_has_not_parked_are_named() {
+        assert!(unparked(Ok(Vec::new())).is_none());
+        let runs: Vec<_> =
+            (1..=2).map(|number| (TenantId::from_bytes([1; 16]), RunId::from_bytes([number; 16]))).collect();
+        let finding = unparked(Ok(runs.clone())).unwrap();
+        assert_eq!(finding.verdict, Verdict::Problem);
+        assert!(runs.iter().all(|(_, run)| finding.found.contains(&run.to_string())), "{}", finding.found);
     }
 
     #[test]

@@ -17,6 +17,8 @@ pub fn words(worker: &SkippedWorker, now: Timestamp) -> String {
     let reason = match reason {
         SkipReason::Environment | SkipReason::Segment | SkipReason::Profile => "out of its bounds",
         SkipReason::Labels => "its labels",
+        SkipReason::Controls => "missing controls",
+        SkipReason::SeveralTenants => "several tenants",
         SkipReason::Latency => "too far away",
         SkipReason::RecentlyOffline => "recently offline",
         other => other.as_str(),
@@ -41,6 +43,8 @@ mod tests {
         assert_eq!(bound, "`box` is skipped: out of its bounds: it is bound to `dev`.");
         let far = words(&skip(SkipReason::Latency, "its calls take 90 ms to be answered"), Timestamp(0));
         assert_eq!(far, "`box` is skipped: too far away: its calls take 90 ms to be answered.");
+        let lacks = words(&skip(SkipReason::Controls, "its host lacks the control `cgroup_cpu`"), Timestamp(0));
+        assert_eq!(lacks, "`box` is skipped: missing controls: its host lacks the control `cgroup_cpu`.");
         let back = skip(SkipReason::RecentlyOffline, "others come first");
         let back = words(&SkippedWorker { until: Some(Timestamp(60_000)), ..back }, Timestamp(0));
         assert!(back.starts_with("`box` is skipped: recently offline: others come first; it ends in "), "{back}");

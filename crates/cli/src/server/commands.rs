@@ -17,7 +17,8 @@ use crate::output::exit::{Exit, ExitError};
 #[derive(Args)]
 pub struct CommandArgs {
     /// A file (TOML) that says which commands this worker runs, under which profiles, and where they may connect to. With
-    /// it, steps that run a command are carried out here, each in a sandbox.
+    /// it, steps that run a command are carried out here, each in a sandbox. The worker of `interlock up` serves all tenants, and
+    /// runs commands only while there is one.
     #[arg(long, env = "INTERLOCK_COMMANDS", value_name = "FILE")]
     commands: Option<PathBuf>,
 }

@@ -203,9 +203,10 @@ impl EngineArgs {
 
     fn options(&self) -> anyhow::Result<EngineOptions> {
         anyhow::ensure!(
-            self.session_lease_ms >= 400,
-            "--session-lease-ms is {}, the least is 400",
-            self.session_lease_ms
+            (400..=limits::SESSION_LEASE_MAX.0).contains(&self.session_lease_ms),
+            "--session-lease-ms is {}, the least is 400 and the most {} (24 hours)",
+            self.session_lease_ms,
+            limits::SESSION_LEASE_MAX.0
         );
         let mut options = open::engine_options();
         options.session_lease = Millis(self.session_lease_ms);
@@ -424,7 +425,7 @@ pub async fn run(args: ServerArgs) -> anyhow::Result<()> {
     }
     shutdown::end(&engine).await;
     // Whatever runs it starts it again.
-    why.map_or(Ok(()), |restored| Err(ExitError::saying(Exit::Unsuccessful, restored.to_string())))
+    why.map_or(Ok(()), |why| Err(ExitError::saying(Exit::Unsuccessful, why.to_string())))
 }
 
 /// The tenant of this name, made if it is not there.

@@ -13,8 +13,13 @@ use crate::output::exit::{Exit, ExitError};
 use crate::server::commands::CommandArgs;
 use crate::server::connectors::{ConnectorArgs, CredentialSweeper, no_secrets};
 use crate::server::embedded::Embedded;
+use crate::server::shutdown::{self, EmbeddedWorker};
 use crate::server::{self, address, demo, timeline};
 use crate::server::{EngineArgs, HttpArgs, ListeningServer};
+
+/// Said where commands are to run here, and will not.
+const SEVERAL_TENANTS: &str = "interlock: this store has several tenants, so no commands run here: this worker serves all of them. \
+                               Start `interlock worker --commands FILE` for each tenant that has commands";
 
 #[derive(Args)]
 pub struct UpArgs {
@@ -55,6 +60,9 @@ pub async fn run(mut args: UpArgs) -> anyhow::Result<()> {
         engine.reach_targets(calls.connectors.caller().clone());
     }
     let tenant = demo::tenant(&engine).await?;
+    if commands.is_some() && engine.workers().sole_tenant().await?.is_none() {
+        eprintln!("{SEVERAL_TENANTS}");
+    }
     if !args.no_demo {
         demo::apply(&engine, tenant).await?;
     }
@@ -63,13 +71,15 @@ pub async fn run(mut args: UpArgs) -> anyhow::Result<()> {
     let link = http.first_admin_link().await?;
     let stop = CancellationToken::new();
     let serving = tokio::spawn(http.run(stop.clone()));
-    let worker = embedded_worker(&engine, stop.clone());
+    let mut workers = vec![EmbeddedWorker::new("embedded", embedded_worker(&engine, stop.clone()))];
     let (connectors, sweeping) = match calls {
         None => (None, None),
         Some(calls) => (Some(calls.connectors), Some(CredentialSweeper::start(calls.credentials).await)),
     };
-    let acting = (connectors.is_some() || commands.is_some())
-        .then(|| acting_worker(&engine, (connectors, commands), stop.clone()));
+    if connectors.is_some() || commands.is_some() {
+        let acting = acting_worker(&engine, (connectors, commands), stop.clone());
+        workers.push(EmbeddedWorker::new("acting", acting));
+    }
 
     println!("Interlock is up: {url}, on {}.", interlock_store::StoreUrl::parse(&args.engine.url()?)?);
     match address::warning(listens, encrypted) {
@@ -110,25 +120,35 @@ pub async fn run(mut args: UpArgs) -> anyhow::Result<()> {
 
     let following = tokio::spawn(timeline::follow(engine.clone(), tenant));
     let driving = (!args.no_demo).then(|| tokio::spawn(demo::drive(engine.clone(), tenant, stop.clone())));
-    let why = crate::server::shutdown::why(&engine).await;
+    let why = tokio::select! {
+        why = shutdown::why(&engine) => why.map(|why| why.to_string()),
+        why = first_failed(&mut workers) => Some(why),
+    };
     println!("\nStopping: running steps finish, the rest waits in the store.");
     stop.cancel();
-    worker.await??;
-    let acted = match acting {
-        Some(acting) => acting.await,
-        None => Ok(Ok(())),
-    };
+    let worked = futures::future::join_all(workers.into_iter().map(EmbeddedWorker::joined)).await;
     if let Some(sweeping) = sweeping {
         sweeping.end().await;
     }
-    acted??;
-    if let Some(driving) = driving {
-        driving.await??;
-    }
-    serving.await??;
-    crate::server::shutdown::end(&engine).await;
+    let drove = match driving {
+        Some(driving) => driving.await,
+        None => Ok(Ok(())),
+    };
+    let served = serving.await;
+    shutdown::end(&engine).await;
     following.abort();
-    why.map_or(Ok(()), |restored| Err(ExitError::saying(Exit::Unsuccessful, restored.to_string())))
+    // What ended the server comes before what follows from it.
+    if let Some(why) = why {
+        return Err(ExitError::saying(Exit::Unsuccessful, why));
+    }
+    worked.into_iter().collect::<anyhow::Result<()>>()?;
+    drove??;
+    Ok(served??)
+}
+
+/// Waits until one of the workers of this process fails, and says how.
+async fn first_failed(workers: &mut [EmbeddedWorker]) -> String {
+    futures::future::select_all(workers.iter_mut().map(|worker| Box::pin(worker.until_failed()))).await.0
 }
 
 /// This program as the user called it, so that a printed line works as it stands.

@@ -68,7 +68,7 @@ record! {
         rollback: Option<Rollback>,
         /// A later run that continues this one uses the stored output again; `true` where omitted.
         resumable: Option<bool>,
-        /// When two effects are one; of commands, connectors and models.
+        /// When two effects are one; of commands and connectors.
         idempotency: Option<Idempotency>,
         /// What happens when it has failed for good; the workflow's rule where omitted.
         on_failure: Option<OnFailure>,
