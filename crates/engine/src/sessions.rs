@@ -105,8 +105,7 @@ impl SessionOwner {
 impl Engine {
     /// The session that a row describes.
     pub(crate) fn session_info(&self, row: SessionRow) -> Arc<SessionInfo> {
-        let at = (self.now(), self.0.options.fault_pause);
-        SessionInfo::of(row, at, Arc::clone(&self.0.sole_tenant))
+        SessionInfo::of(row, self.now(), self.0.options.fault_pause, Arc::clone(&self.0.sole_tenant))
     }
 }
 
@@ -155,16 +154,7 @@ impl Workers {
         };
         let asked_last_until = self.asked_last_until(&row).await?;
         self.0.0.store.write(RegisterSession(row.clone())).await?;
-        let info = self.0.session_info(row);
-        if let Some(until) = asked_last_until {
-            info.ask_last_until(until);
-        }
-        self.follow_flag(&info).await?;
-        if info.runs_commands_of_all() {
-            self.0.sole_tenant_for_claim().await;
-        }
-        self.0.0.sessions.map().insert(session, info);
-        self.0.0.dispatch.rescan.notify_one();
+        self.remember_session(row, asked_last_until).await?;
         let options = &self.0.0.options;
         Ok(Registered {
             session,
@@ -184,6 +174,15 @@ impl Workers {
         let row = self.0.0.store.session(session).await?.filter(|row| row.state != WorkerState::Offline);
         let row = row.ok_or(EngineError::SessionGone)?;
         let asked_last_until = self.asked_last_until(&row).await?;
+        self.remember_session(row, asked_last_until).await
+    }
+
+    /// This server knows the session from now on, and gives it work.
+    async fn remember_session(
+        &self,
+        row: SessionRow,
+        asked_last_until: Option<Timestamp>,
+    ) -> Result<Arc<SessionInfo>, EngineError> {
         let info = self.0.session_info(row);
         if let Some(until) = asked_last_until {
             info.ask_last_until(until);
@@ -192,7 +191,7 @@ impl Workers {
         if info.runs_commands_of_all() {
             self.0.sole_tenant_for_claim().await;
         }
-        self.0.0.sessions.map().insert(session, Arc::clone(&info));
+        self.0.0.sessions.map().insert(info.id, Arc::clone(&info));
         self.0.0.dispatch.rescan.notify_one();
         Ok(info)
     }
@@ -352,7 +351,7 @@ impl Workers {
         if self.0.0.dispatch.take_undelivered(session, at) {
             self.undelivered(at).await
         } else {
-            self.release(at).await
+            self.left_out(at).await
         }
     }
 

@@ -119,10 +119,10 @@ fn approved(draft: &mut Draft<'_>, position: u32, approval: &Approval) -> Result
         return guard::skip_approved(draft, approval);
     }
     if draft.spec(position).kind() != StepKind::Approval {
-        let mut eligible_at = draft.now();
+        let mut eligible_at = draft.begins_at(position, draft.now());
         if draft.spec(position).kind() == StepKind::Rollback && !draft.run.header.is_undo() {
-            // What a lost attempt may still send must not come after its undoing. A run that undoes one which has ended has lost
-            // none: it does not begin while anything is open.
+            // What a lost attempt may still send must not come after its undoing. A run that undoes one which has ended has of its
+            // own none that could have sent anything: it does not begin while an effect is open, and has a note of the others.
             eligible_at = eligible_at.max(approval.requested_at + draft.lease + draft.settles_after);
         }
         let at = draft.now();

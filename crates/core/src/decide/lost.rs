@@ -118,12 +118,21 @@ pub(super) fn release(
     give_back(draft, position, attempt)
 }
 
+/// The worker has left the attempt out of its heartbeats. That is no failure either, but it may still be at it.
+pub(super) fn left_out(draft: &mut Draft<'_>, position: u32, attempt: u32) -> Result<(), Rejection> {
+    complete::fence(draft, position, attempt)?;
+    charge_unreported(draft, position)?;
+    draft.attempt_lives = true;
+    draft.ends_without_word(position);
+    give_back(draft, position, attempt)
+}
+
 fn give_back(draft: &mut Draft<'_>, position: u32, attempt: u32) -> Result<(), Rejection> {
     if draft.control == Control::Canceling {
         return cancel::attempt_ended(draft);
     }
     if draft.step(position).open_intent.is_some() {
-        // It is not known that the worker has stopped: it may only have left the step out of a heartbeat.
+        // What it has begun may go on behind it, whatever it has said.
         draft.attempt_lives = true;
         let error = StepError::new(ErrorClass::LeaseExpired, "RELEASED", "the step was given back with an open effect");
         return fail::doubt(draft, position, error);

@@ -156,6 +156,11 @@ pub enum Command {
         attempt: u32,
         cost: Option<Box<Cost>>,
     },
+    /// The worker has left the attempt out of its heartbeats, without a word about it: what it has sent may still arrive.
+    LeftOut {
+        position: u32,
+        attempt: u32,
+    },
     /// The claim has never reached its worker.
     Undelivered {
         position: u32,
@@ -357,6 +362,7 @@ pub fn decide(
         Command::Reassign { reason } => assign::reassign(&mut draft, &reason)?,
         Command::Complete(completion) => complete::complete(&mut draft, completion)?,
         Command::Release { position, attempt, cost } => lost::release(&mut draft, position, attempt, cost)?,
+        Command::LeftOut { position, attempt } => lost::left_out(&mut draft, position, attempt)?,
         Command::Undelivered { position, attempt } => lost::undelivered(&mut draft, position, attempt)?,
         Command::UnknownTask { position, attempt } => lost::unknown_task(&mut draft, position, attempt)?,
         Command::LeaseExpired { position, attempt } => lost::lease_expired(&mut draft, position, attempt)?,

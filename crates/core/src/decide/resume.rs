@@ -7,6 +7,7 @@ use crate::planted::{Bug, is_planted};
 use crate::rejection::Rejection;
 use crate::run::{Lineage, Notes, Phase, Run, Step, StepIteration, Tokens};
 use crate::state::{RunState, StepState};
+use crate::time::Timestamp;
 
 /// What a run made from `run` starts with.
 #[derive(Debug)]
@@ -21,7 +22,7 @@ pub struct Resumed {
     pub used: Used,
 }
 
-/// What a chain of runs has used up of its caps.
+/// What a chain of runs has used up of its caps, and what of it may still be under way.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Used {
     pub writes: u32,
@@ -29,6 +30,8 @@ pub struct Used {
     pub tokens: Tokens,
     /// Something of what it has spent has no known price.
     pub unpriced: bool,
+    /// From when on nothing can arrive any more that its lost attempts have sent.
+    pub settled_at: Option<Timestamp>,
 }
 
 /// `from`: the step to start at; by default the first that did not succeed. Steps before it keep their results if
@@ -130,8 +133,8 @@ fn carry(run: &Run, inherited: Vec<(u32, Step)>) -> Result<Resumed, Rejection> {
     let mut starters = run.notes.starters.clone();
     starters.extend(run.header.started_by.iter().filter(|person| !run.notes.starters.contains(person)).cloned());
     let lineage = Lineage { root_run_id: run.root(), resumed_from: run.id, resume_count };
-    let Notes { writes, spent_micros, tokens, unpriced, .. } = run.notes;
-    let used = Used { writes, spent_micros, tokens, unpriced };
+    let Notes { writes, spent_micros, tokens, unpriced, settled_at, .. } = run.notes;
+    let used = Used { writes, spent_micros, tokens, unpriced, settled_at };
     Ok(Resumed { lineage, inherited, starters, named: run.notes.named.clone(), used })
 }
 

@@ -105,6 +105,7 @@ pub fn open(request: StartRequest) -> Result<(Run, Opening), Rejection> {
             spent_unit,
             tokens: request.used.tokens,
             unpriced: request.used.unpriced,
+            settled_at: request.used.settled_at,
             ..Notes::default()
         },
         finished_at: None,

@@ -136,16 +136,16 @@ impl Workers {
         }
     }
 
-    /// The worker gives a step back without a word about it: no failure is charged.
+    /// The worker has left a step out of its heartbeats: it goes back, and no failure is charged.
     #[boxed]
-    pub async fn release(&self, at: AttemptRef) -> Result<(), EngineError> {
+    pub async fn left_out(&self, at: AttemptRef) -> Result<(), EngineError> {
         let AttemptRef { tenant, run, position, attempt } = at;
         self.0
             .execute(
                 tenant,
                 run,
                 Context::SYSTEM,
-                |_| Ok(ControlFlow::Continue(Command::Release { position, attempt, cost: None })),
+                |_| Ok(ControlFlow::Continue(Command::LeftOut { position, attempt })),
                 |_, _| (),
             )
             .await

@@ -116,7 +116,7 @@ on_both! {
         let effect = EffectClass::Unsafe;
         let intent = EffectIntent { at, epoch, template: "bank".into(), number: 0, effect, request: Json::null() };
         let EffectAnswer::Perform { receipt, .. } = engine.workers().intent(session, intent).await.unwrap() else { panic!() };
-        engine.workers().release(at).await.unwrap();
+        engine.workers().left_out(at).await.unwrap();
         reaches(&engine, tenant, run, RunState::Paused).await;
         let (step, reason) = ("pay".to_owned(), "looked it up".to_owned());
         let request = ResolveRequest { step, resolution: Resolution::Happened, output: None, reason };

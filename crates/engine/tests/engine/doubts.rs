@@ -41,7 +41,7 @@ async fn in_doubt(engine: &Engine) -> (TenantId, RunId, String) {
     let template = "slack:post:C1".into();
     let intent = EffectIntent { at, epoch, template, number: 0, effect: EffectClass::Unsafe, request };
     let EffectAnswer::Perform { key, .. } = engine.workers().intent(session, intent).await.unwrap() else { panic!() };
-    engine.workers().release(assignment.at).await.unwrap();
+    engine.workers().left_out(assignment.at).await.unwrap();
     reaches(engine, tenant, run, RunState::Paused).await;
     (tenant, run, key)
 }

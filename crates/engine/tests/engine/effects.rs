@@ -160,7 +160,7 @@ pub async fn canceled_in_doubt(engine: &Engine) -> (TenantId, RunId, SessionId, 
     let EffectAnswer::Perform { receipt, .. } = ask(engine, session, &assignment, EffectClass::Unsafe).await else {
         panic!()
     };
-    engine.workers().release(assignment.at).await.unwrap();
+    engine.workers().left_out(assignment.at).await.unwrap();
     reaches(engine, tenant, run, RunState::Paused).await;
     engine.runs().cancel(tenant, run, "no more".into(), false, Context::operator("olga")).await.unwrap();
     assert_eq!(ends(engine, tenant, run).await, RunState::Canceled);

@@ -173,7 +173,7 @@ impl RacedRun {
                     scene.receipt = Some(receipt);
                 }
                 match standing {
-                    InitialState::InDoubt => engine.workers().release(assignment.at).await.unwrap(),
+                    InitialState::InDoubt => engine.workers().left_out(assignment.at).await.unwrap(),
                     InitialState::Failed => {
                         drop(engine.workers().complete(session, report(&assignment, failure())).await.unwrap());
                     }
@@ -200,7 +200,7 @@ impl RacedRun {
             }
             Wish::Complete => engine.workers().complete(session, report(held(), done("1"))).await.map(drop),
             Wish::Fail => engine.workers().complete(session, report(held(), failure())).await.map(drop),
-            Wish::Lost => engine.workers().release(held().at).await,
+            Wish::Lost => engine.workers().left_out(held().at).await,
             Wish::Intent => engine.workers().intent(session, intent(held())).await.map(drop),
             Wish::Outcome => {
                 let (at, epoch, receipt) = (held().at, held().epoch, self.receipt.expect("an intent"));

@@ -162,7 +162,7 @@ on_both! {
     async fn timers_fire_beside_a_run_that_cannot_be_read(database: &Database) {
         let engine = engine(database).await;
         let tenant = tenant(&engine, |_| {}).await;
-        let deadline = |plan: &mut interlock_core::plan::Plan| plan.timeout = Some(Millis(300));
+        let deadline = |plan: &mut interlock_core::plan::Plan| plan.timeout = Some(Millis(1_000));
         let plan = plan_with(vec![StepSpec::task("a", "a")], deadline);
         let broken = engine.runs().start(start(tenant, &plan, "null")).await.unwrap().run;
         change(database, broken, BROKEN).await;

@@ -11,7 +11,7 @@ use super::fold::Rows;
 use super::invariants;
 use crate::decide::{
     Asking, Bound, Command, CommandOrigin, Completion, DecideContext, Later, Outcome, Queued, Rendered, StartRequest,
-    Undoes, decide, open, start,
+    Undoes, Used, decide, open, start,
 };
 use crate::governance::action::Action;
 use crate::governance::judge::{AllowDeclared, Decision, Judge, Judged, Ruling};
@@ -59,6 +59,7 @@ pub struct Opening {
     pub inherited: Vec<(u32, Step)>,
     pub starters: Vec<String>,
     pub named: Vec<StepIteration>,
+    pub used: Used,
     pub claim: Option<Claimer>,
     pub queued: Option<Queued>,
     pub undoes: Option<Undoes>,
@@ -75,6 +76,7 @@ impl Opening {
             inherited: Vec::new(),
             starters: Vec::new(),
             named: Vec::new(),
+            used: Used::default(),
             claim: None,
             queued: None,
             undoes: None,
@@ -109,7 +111,7 @@ impl Opening {
             idempotency: None,
             inherited: self.inherited,
             starters: self.starters,
-            used: crate::decide::Used::default(),
+            used: self.used,
             named: self.named,
             claim: self.claim,
             queued: self.queued,
@@ -435,6 +437,10 @@ impl Case {
 
     pub fn release(&self) -> Command {
         Command::Release { position: self.run.position, attempt: self.run.current().attempt, cost: None }
+    }
+
+    pub fn left_out(&self) -> Command {
+        Command::LeftOut { position: self.run.position, attempt: self.run.current().attempt }
     }
 
     pub fn fresh_id(&self) -> Uuid {

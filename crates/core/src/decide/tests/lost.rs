@@ -60,6 +60,20 @@ fn a_release_is_not_charged() {
     assert_eq!(case.state(), RunState::Succeeded);
 }
 
+/// A worker that gives a step back has ended it; one that leaves it out of its heartbeats may be at it until its lease is over.
+#[test]
+fn what_is_left_out_of_heartbeats_is_undone_when_nothing_may_come_of_it() {
+    for effect in [EffectClass::Keyed, EffectClass::Idempotent] {
+        let mut case = Case::of(plan(vec![task("t").effect(effect)]));
+        case.claim().tells(Case::release);
+        assert_eq!(case.run.notes.settled_at, None);
+        case.claim().tells(Case::left_out);
+        assert_eq!((case.step(0).state(), case.step(0).failures), (StepState::Ready, 0));
+        let settled_at = case.now + limits::SESSION_LEASE + limits::EFFECT_SETTLES_AFTER;
+        assert_eq!(case.run.notes.settled_at, Some(settled_at));
+    }
+}
+
 #[test]
 fn a_release_with_an_open_unsafe_effect_is_a_doubt() {
     let mut case = Case::of(plan(vec![task("t").effect(EffectClass::Unsafe)]));

@@ -3,6 +3,7 @@
 use super::case::{Case, Opening, STARTER, cancel, roll_back};
 use super::plans::{Tuned, plan, task};
 use crate::decide::{Undoes, resume, undo};
+use crate::limits;
 use crate::plan::{Plan, Work};
 use crate::rejection::Rejection;
 use crate::run::Lineage;
@@ -27,7 +28,8 @@ fn succeeded() -> Case {
 fn undoing(case: &Case, from: u32) -> Case {
     let resumed = undo(&case.run, from).unwrap();
     let undoes = Some(Undoes { from, reason: "a mistake".into() });
-    Opening { inherited: resumed.inherited, undoes, run: 2, ..Opening::of(steps()) }.start()
+    let (inherited, used) = (resumed.inherited, resumed.used);
+    Opening { inherited, used, undoes, run: 2, ..Opening::of((*case.run.plan).clone()) }.start()
 }
 
 fn undone(case: &Case) -> Vec<u32> {
@@ -57,6 +59,15 @@ fn the_newest_effect_is_undone_first_and_the_new_run_succeeds() {
     assert_eq!(case.names().last(), Some(&"session.completed"));
     assert_eq!(case.steps(), [RolledBack, Succeeded, RolledBack, Succeeded, Succeeded, Succeeded]);
     assert!(case.change.end.as_deref().unwrap().output.is_some(), "the last step stands, and so does its output");
+}
+
+#[test]
+fn what_a_lost_attempt_may_still_send_is_waited_for_also_by_the_run_that_undoes() {
+    let mut old = Case::of(plan(vec![task("a").undoable()]));
+    old.claim().tells(Case::lease_expired).run_step();
+    assert_eq!(old.state(), RunState::Succeeded);
+    let case = undoing(&old, 0);
+    assert_eq!(case.row().eligible_at, Some(old.now + limits::EFFECT_SETTLES_AFTER));
 }
 
 #[test]
