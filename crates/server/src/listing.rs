@@ -4,10 +4,18 @@
 //! hold to be fresh ([`crate::openapi`]). So the list is generic in what it is read for, and a binary that describes nothing
 //! has nothing of it inside.
 
+use std::pin::Pin;
+use std::sync::Arc;
+
 use axum::Router;
+use axum::extract::Request;
+use axum::handler::Handler;
+use axum::response::Response;
 use axum::routing::MethodRouter;
-use utoipa::openapi::OpenApi;
-use utoipa_axum::router::{OpenApiRouter, UtoipaMethodRouter};
+use utoipa::openapi::path::{HttpMethod, Operation, Paths};
+use utoipa::openapi::schema::Schema;
+use utoipa::openapi::{OpenApi, RefOr};
+use utoipa_axum::router::OpenApiRouter;
 
 use crate::state::AppState;
 
@@ -18,7 +26,7 @@ pub trait Listing: Default {
     fn routes<S, D>(self, routes: Routes<S, D>) -> Self
     where
         S: FnOnce() -> (String, MethodRouter<AppState>),
-        D: FnOnce() -> UtoipaMethodRouter<AppState>;
+        D: FnOnce() -> Description;
 
     #[must_use]
     fn merge(self, other: Self) -> Self;
@@ -40,7 +48,12 @@ macro_rules! routes {
                 $( let router = $crate::listing::on!(router, $other $(:: $others)*); )*
                 (utoipa_axum::routes!(@path [path()] of $first $(:: $rest)*), router)
             },
-            describe: || utoipa_axum::routes!($first $(:: $rest)* $(, $other $(:: $others)*)*),
+            describe: || {
+                let mut description = $crate::listing::Description::default();
+                $crate::listing::describe!(description, $first $(:: $rest)*);
+                $( $crate::listing::describe!(description, $other $(:: $others)*); )*
+                description
+            },
         }
     };
 }
@@ -49,18 +62,66 @@ macro_rules! routes {
 macro_rules! on {
     ($router:ident, $($handler:tt)+) => {
         utoipa_axum::routes!(@path [methods()] of $($handler)+).iter().fold($router, |router, method| {
-            router.on(utoipa_axum::PathItemExt::to_method_filter(method), $($handler)+)
+            router.on(utoipa_axum::PathItemExt::to_method_filter(method), $crate::listing::erased($($handler)+))
         })
     };
 }
 
-pub(crate) use {on, routes};
+/// Adds what a handler says about itself.
+macro_rules! describe {
+    ($description:ident, $($handler:tt)+) => {
+        utoipa_axum::routes!(@path [schemas(&mut $description.schemas)] of $($handler)+);
+        $description.add(
+            &utoipa_axum::routes!(@path [path()] of $($handler)+),
+            utoipa_axum::routes!(@path [methods()] of $($handler)+),
+            utoipa_axum::routes!(@path [operation()] of $($handler)+),
+            &utoipa_axum::routes!(@path [tags()] of $($handler)+),
+        );
+    };
+}
+
+/// A handler whose own type nobody sees: the layers that the router puts around each are then compiled once, and not once
+/// for every handler, which took as long as all the rest of this crate.
+#[derive(Clone)]
+pub struct Erased(Arc<dyn Fn(Request, AppState) -> Answer + Send + Sync>);
+
+type Answer = Pin<Box<dyn Future<Output = Response> + Send>>;
+
+pub fn erased<H: Handler<T, AppState, Future = Answer> + Sync, T: 'static>(handler: H) -> Erased {
+    Erased(Arc::new(move |request, state| handler.clone().call(request, state)))
+}
+
+impl Handler<(), AppState> for Erased {
+    type Future = Answer;
+
+    fn call(self, request: Request, state: AppState) -> Answer {
+        (self.0)(request, state)
+    }
+}
+
+/// What the handlers of one address say about themselves.
+#[derive(Default)]
+pub struct Description {
+    pub schemas: Vec<(String, RefOr<Schema>)>,
+    paths: Paths,
+}
+
+impl Description {
+    pub fn add(&mut self, path: &str, methods: Vec<HttpMethod>, mut operation: Operation, tags: &[&str]) {
+        if !tags.is_empty() {
+            operation.tags.get_or_insert_default().extend(tags.iter().map(ToString::to_string));
+        }
+        self.paths.add_path_operation(path, methods, operation);
+    }
+}
+
+pub(crate) use {describe, on, routes};
 
 impl Listing for Router<AppState> {
     fn routes<S, D>(self, routes: Routes<S, D>) -> Self
     where
         S: FnOnce() -> (String, MethodRouter<AppState>),
-        D: FnOnce() -> UtoipaMethodRouter<AppState>,
+        D: FnOnce() -> Description,
     {
         let (path, handlers) = (routes.serve)();
         self.route(&path, handlers)
@@ -85,9 +146,10 @@ impl Listing for Described {
     fn routes<S, D>(self, routes: Routes<S, D>) -> Self
     where
         S: FnOnce() -> (String, MethodRouter<AppState>),
-        D: FnOnce() -> UtoipaMethodRouter<AppState>,
+        D: FnOnce() -> Description,
     {
-        Self(self.0.routes((routes.describe)()))
+        let Description { schemas, paths } = (routes.describe)();
+        Self(self.0.routes((schemas, paths, MethodRouter::new())))
     }
 
     fn merge(self, other: Self) -> Self {

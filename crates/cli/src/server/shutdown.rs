@@ -1,6 +1,7 @@
 //! When the process stops: it is asked to, by Ctrl-C or by SIGTERM from whatever runs it; its store commits nothing more; or a
 //! part of it has ended by itself.
 
+use std::fmt::Display;
 use std::time::Duration;
 
 use interlock_engine::Engine;
@@ -66,6 +67,16 @@ impl EmbeddedWorker {
         };
         Ok(ended??)
     }
+}
+
+/// Says how a part of the server has ended that ends when it is told to, and was not.
+pub fn unasked<E: Display>(what: &str, ended: &Result<Result<(), E>, JoinError>) -> String {
+    let how = match ended {
+        Ok(Ok(())) => "nothing had asked it to".to_owned(),
+        Ok(Err(error)) => error.to_string(),
+        Err(error) => error.to_string(),
+    };
+    format!("{what} of this process has ended, and the process with it: {how}; start it again")
 }
 
 /// How long a process that stops waits for its store. A commit is tried for as long as the database is away, and the

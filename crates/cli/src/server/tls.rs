@@ -33,7 +33,7 @@ pub struct TlsArgs {
     #[arg(long, env = "INTERLOCK_TLS_WORKER_CA_KEY", value_name = "FILE")]
     tls_worker_ca_key: Option<PathBuf>,
     /// How long the certificate of a worker is good, in seconds; the worker renews it when a third of that is left. A worker that
-    /// was stopped for longer enrols anew.
+    /// was stopped for longer enrols anew, and so does one whose clock differs from the server's by more than that third.
     #[arg(long, env = "INTERLOCK_TLS_WORKER_CERT_SECONDS", value_name = "SECONDS", default_value_t = WORKER_LIFETIME.0 / 1_000, value_parser = clap::value_parser!(u64).range(15..=2_592_000))]
     tls_worker_cert_seconds: u64,
     /// Speak plain HTTP also where other machines can reach it, because a proxy in front speaks HTTPS. Naming

@@ -70,7 +70,7 @@ pub async fn run(mut args: UpArgs) -> anyhow::Result<()> {
     let (listens, url, encrypted) = (http.address()?, http.url()?, http.is_encrypted());
     let link = http.first_admin_link().await?;
     let stop = CancellationToken::new();
-    let serving = tokio::spawn(http.run(stop.clone()));
+    let mut serving = tokio::spawn(http.run(stop.clone()));
     let mut workers = vec![EmbeddedWorker::new("embedded", embedded_worker(&engine, stop.clone()))];
     let (connectors, sweeping) = match calls {
         None => (None, None),
@@ -120,9 +120,15 @@ pub async fn run(mut args: UpArgs) -> anyhow::Result<()> {
 
     let following = tokio::spawn(timeline::follow(engine.clone(), tenant));
     let driving = (!args.no_demo).then(|| tokio::spawn(demo::drive(engine.clone(), tenant, stop.clone())));
+    let mut served = None;
     let why = tokio::select! {
         why = shutdown::why(&engine) => why.map(|why| why.to_string()),
         why = first_failed(&mut workers) => Some(why),
+        ended = &mut serving => {
+            let why = shutdown::unasked("the HTTP server", &ended);
+            served = Some(ended);
+            Some(why)
+        }
     };
     println!("\nStopping: running steps finish, the rest waits in the store.");
     stop.cancel();
@@ -134,7 +140,10 @@ pub async fn run(mut args: UpArgs) -> anyhow::Result<()> {
         Some(driving) => driving.await,
         None => Ok(Ok(())),
     };
-    let served = serving.await;
+    let served = match served {
+        Some(served) => served,
+        None => serving.await,
+    };
     shutdown::end(&engine).await;
     following.abort();
     // What ended the server comes before what follows from it.

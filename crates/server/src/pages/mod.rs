@@ -17,6 +17,7 @@ use axum::response::IntoResponse;
 use axum::routing::{get, post};
 
 use crate::identity::oidc::path as provider;
+use crate::listing::erased;
 use crate::state::AppState;
 
 pub mod path {
@@ -32,16 +33,16 @@ pub mod path {
 
 pub fn routes() -> Router<AppState> {
     Router::new()
-        .route(path::ROOT, get(console::answer))
-        .route(path::SETUP, get(setup::show).post(setup::submit))
-        .route(path::LOGIN, get(login::show).post(login::submit))
-        .route(path::LOGOUT, post(account::log_out))
-        .route(path::ACCOUNT, get(account::show))
-        .route(path::CLI, get(cli::show).post(cli::allow))
-        .route(path::SLACK_LINK, get(slack::show).post(slack::submit))
-        .route(path::STYLE, get(style))
-        .route(provider::START, get(oidc::start))
-        .route(provider::CALLBACK, get(oidc::callback))
+        .route(path::ROOT, get(erased(console::answer)))
+        .route(path::SETUP, get(erased(setup::show)).post(erased(setup::submit)))
+        .route(path::LOGIN, get(erased(login::show)).post(erased(login::submit)))
+        .route(path::LOGOUT, post(erased(account::log_out)))
+        .route(path::ACCOUNT, get(erased(account::show)))
+        .route(path::CLI, get(erased(cli::show)).post(erased(cli::allow)))
+        .route(path::SLACK_LINK, get(erased(slack::show)).post(erased(slack::submit)))
+        .route(path::STYLE, get(erased(style)))
+        .route(provider::START, get(erased(oidc::start)))
+        .route(provider::CALLBACK, get(erased(oidc::callback)))
 }
 
 async fn style() -> impl IntoResponse {
