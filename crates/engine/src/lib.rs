@@ -169,7 +169,6 @@ impl Engine {
             options,
         };
         let engine = Self(Arc::new(inner));
-        engine.learn_unparked().await?;
         if engine.0.options.loops {
             // Nothing is dispatched, and no timer runs, before what a restore left to do is done.
             let parked = if is_planted(Bug::RestoreNotFinished) {
@@ -180,6 +179,10 @@ impl Engine {
             if !parked.is_empty() {
                 tracing::warn!(runs = parked.len(), "an interrupted restore was finished: runs that act are paused");
             }
+        }
+        // Read after that: another process may be the one that finishes the restore, and the list is written with the same commit.
+        engine.learn_unparked().await?;
+        if engine.0.options.loops {
             engine.park_readable().await.map_err(Box::new)?;
             loops::spawn_all(&engine).await?;
         }

@@ -5,23 +5,7 @@
 //! [`CommandResult`]. The program that uses this crate calls [`shim::main_if_shim`] first thing in `main`, because it
 //! is started again inside the sandbox, as the process that confines the command.
 //!
-//! ```no_run
-//! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
-//! use interlock_sandbox::{CommandRules, Profile, Request, Sandbox, SandboxOptions};
-//!
-//! let sandbox = Sandbox::open(SandboxOptions::default()).await?;
-//! let mut rules = CommandRules::default();
-//! rules.allow.push("/usr/bin/systemctl is-active {unit:[a-z-]+}".parse()?);
-//! let argv = ["/usr/bin/systemctl", "is-active", "primary-db"].map(str::to_owned);
-//! let command = rules.permit(Profile::ProdCritical, argv.to_vec())?;
-//! let mut running = sandbox.run(Request::new(command)).await?;
-//! while let Some(chunk) = running.next().await {
-//!     print!("{}", chunk.text());
-//! }
-//! println!("{:?}", running.end().await.outcome);
-//! # Ok(())
-//! # }
-//! ```
+#![doc = concat!("```ignore\n", include_str!("../examples/command.rs"), "```")]
 
 mod canary;
 mod cgroup;

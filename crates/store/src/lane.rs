@@ -82,9 +82,9 @@ const BACKOFF_MIN: Duration = Duration::from_millis(5);
 const BACKOFF_MAX: Duration = Duration::from_secs(2);
 
 impl<C: Committer> Lane<C> {
-    /// Runs until every sender is gone and the queue is empty. A panic ends all commits of this store: what a committer
-    /// knows of the database, and what the callers of its last group have in memory, cannot be trusted after it. Only a
-    /// new process can go on ([`SubmitError::is_final`]).
+    /// Runs until every sender is gone and the queue is empty. After a panic no lane of this store is given anything more:
+    /// what a committer knows of the database, and what the callers of its last group have in memory, cannot be trusted.
+    /// What other lanes hold by then they still commit. Only a new process can go on ([`SubmitError::is_final`]).
     pub async fn run(self) {
         let counters = Arc::clone(&self.counters);
         if let Err(panic) = AssertUnwindSafe(self.serve()).catch_unwind().await {

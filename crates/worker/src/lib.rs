@@ -5,26 +5,7 @@
 //! Each attempt of a step gets a [`TaskContext`]: who it is, what woke it, whether it is still wanted, and
 //! [`TaskContext::effect`], through which it acts on other systems at most once.
 //!
-//! ```
-//! use interlock_worker::{Flow, Tasks, WaitFor};
-//! use serde::{Deserialize, Serialize};
-//!
-//! #[derive(Deserialize)]
-//! struct Order { id: String }
-//!
-//! #[derive(Serialize)]
-//! struct Checked { id: String }
-//!
-//! let tasks = Tasks::new()
-//!     .task("check", |_ctx, order: Order| async move { Ok(Checked { id: order.id }) })
-//!     .task("ship", |ctx, order: Order| async move {
-//!         if ctx.signal::<serde_json::Value>()?.is_some() {
-//!             return Ok(Flow::Done(order.id));
-//!         }
-//!         Ok(Flow::Wait(WaitFor::signal("carrier.arrived").key(order.id)))
-//!     });
-//! assert_eq!(tasks.names().collect::<Vec<_>>(), ["check", "ship"]);
-//! ```
+#![doc = concat!("```ignore\n", include_str!("../examples/tasks.rs"), "```")]
 //!
 //! Time comes from tokio and randomness from [`WorkerOptions::seed`], so a simulation can replay a worker.
 

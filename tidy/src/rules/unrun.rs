@@ -20,7 +20,7 @@ pub fn check(tree: &Tree) -> Vec<Finding> {
                     path: path.to_owned(),
                     line,
                     what: format!("nobody runs it: {manifest} says `{setting}`"),
-                    instead: "take that line out, or test it in a suite under tests/".to_owned(),
+                    instead: "take that line out, or try it under tests/ or examples/".to_owned(),
                 }));
             };
             if is_off("test = false") {

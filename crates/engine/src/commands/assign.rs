@@ -206,7 +206,7 @@ impl Engine {
         let queue = &run.spec(run.position).queue;
         let told =
             rows.iter().filter(|row| !row.is_over(now) && (elsewhere || row.tenant.is_none())).filter_map(|row| {
-                let info = self.info_of(row);
+                let info = self.info_with_distance(row);
                 let is_served = info.serves(run.tenant, queue);
                 let why = info.kept_from(run).filter(|_| is_served)?;
                 Some(UnfitWorker { worker: info.worker.clone(), why })
@@ -216,7 +216,7 @@ impl Engine {
 
     /// A session as its row says, with what this server knows of the way to it. One that talks to another server has told that one
     /// how far away it is: it may be near enough.
-    fn info_of(&self, row: &SessionRow) -> Arc<SessionInfo> {
+    fn info_with_distance(&self, row: &SessionRow) -> Arc<SessionInfo> {
         let known = self.0.sessions.get(row.id);
         let distance = known.as_ref().map_or(Some(Millis(0)), |known| known.round_trip());
         let info = self.session_info(row.clone());
@@ -255,7 +255,7 @@ impl Engine {
                 && row.lease_expires_at > now
                 && Heartbeat::At(row.heartbeat_at).silent_since(self.0.options.session_renewal, now).is_none()
                 && (elsewhere || row.tenant.is_none());
-            let info = self.info_of(row);
+            let info = self.info_with_distance(row);
             // A run notes only so many whom the policy keeps from it; this server remembers the others.
             let is_remembered = bundle.is_some_and(|bundle| self.0.dispatch.remembers_refusal(run, info.id, bundle));
             let is_refused = is_remembered || self.known_refusal(run, info.id).is_some();

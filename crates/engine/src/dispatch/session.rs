@@ -57,8 +57,7 @@ const UNMEASURED: u64 = u64::MAX;
 
 impl SessionInfo {
     /// The session that a row describes. One that is over takes nothing new.
-    pub(crate) fn of(row: SessionRow, at: (Timestamp, Millis), sole_tenant: Arc<SoleTenant>) -> Arc<Self> {
-        let (now, fault_pause) = at;
+    pub(crate) fn of(row: SessionRow, now: Timestamp, fault_pause: Millis, sole_tenant: Arc<SoleTenant>) -> Arc<Self> {
         let hindrance = Hindrance::of(&row, now, fault_pause);
         // The worker inside a server is as near as can be; of the others it is measured.
         let round_trip = if row.tenant.is_none() { 0 } else { UNMEASURED };

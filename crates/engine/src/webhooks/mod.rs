@@ -1,6 +1,6 @@
 //! Webhooks. [`inbound`] keeps the addresses at which a tenant takes them, [`receive`] judges and stores what comes and
-//! [`process`](crate::commands::process) starts its runs. [`outbound`] keeps the addresses that are told of a tenant's events, [`publish`] makes
-//! the messages and [`deliver`] brings them there.
+//! [`process`](crate::commands::process) starts its runs. [`outbound`] keeps the addresses that are told of a tenant's
+//! events, [`publish`] makes the messages and [`deliver`] brings them there.
 
 pub mod deliver;
 pub mod inbound;

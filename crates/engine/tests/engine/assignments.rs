@@ -53,6 +53,13 @@ pub fn command(key: &str, rule: Workdir) -> StepSpec {
     step
 }
 
+/// A command that shares no directory: any worker of its profile may run it.
+pub fn lone_command(key: &str) -> StepSpec {
+    let mut step = command(key, Workdir::Run);
+    step.rules.workdir = None;
+    step
+}
+
 pub fn shared(steps: Vec<StepSpec>) -> Arc<EncodedPlan> {
     plan_with(steps, |plan| plan.rules.profile = Some("dev-flex".into()))
 }

@@ -5,7 +5,6 @@ use std::time::Duration;
 use interlock_core::ids::{SessionId, TenantId};
 use interlock_core::plan::StepSpec;
 use interlock_core::plan::retry::{ErrorClass, StepError};
-use interlock_core::plan::rules::Workdir;
 use interlock_core::state::{FaultCheck, PreflightCheck, RunState, WorkerState};
 use interlock_core::time::Millis;
 use interlock_core::work::ReportedOutcome;
@@ -15,8 +14,8 @@ use interlock_engine::{Engine, EngineOptions};
 use interlock_store::{SessionRow, SetSessionMaintenance};
 
 use crate::assignments::{
-    claimed, command, commands, does_a_step, losing, offered, patient, register, register_with, shared, takes, taking,
-    times,
+    claimed, commands, does_a_step, lone_command, losing, offered, patient, register, register_with, shared, takes,
+    taking, times,
 };
 use crate::harness::{Database, PATIENCE, done, ends, engine_with, plan, report, start, stop, tenant};
 use crate::on_both;
@@ -140,9 +139,8 @@ on_both! {
         let engine = engine_with(database, patient()).await;
         let tenant = tenant(&engine, |_| {}).await;
         let session = register(&engine, "box", Some(tenant)).await;
-        let mut step = command("c", Workdir::Run);
-        step.rules.workdir = None;
-        let run = engine.runs().start(start(tenant, &shared(vec![step]), "null")).await.unwrap().run;
+        let steps = shared(vec![lone_command("c")]);
+        let run = engine.runs().start(start(tenant, &steps, "null")).await.unwrap().run;
         let step = claimed(&engine, session).await;
         let error = StepError::new(ErrorClass::Unclassified, SANDBOX_NOT_ATTESTED, "landlock is off");
         report(&engine, session, &step, ReportedOutcome::Retry { error, backoff: None }).await;

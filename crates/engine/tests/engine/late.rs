@@ -1,5 +1,6 @@
 //! Late reports: refused, counted, and told in the audit log.
 
+use interlock_core::ids::SessionId;
 use interlock_core::plan::retry::{Backoff, ErrorClass, RetryPolicy, StepError};
 use interlock_core::plan::{Gate, OnDenial, OnFailure, StepSpec, Work};
 use interlock_core::rejection::Rejection;
@@ -11,7 +12,7 @@ use interlock_core::time::Millis;
 use interlock_core::work::{Assignment, Report, ReportedOutcome};
 use interlock_engine::audit::read::{AuditFilter, AuditQuery};
 use interlock_engine::commands::vote::VoteRequest;
-use interlock_engine::{EngineError, EngineOptions};
+use interlock_engine::{Engine, EngineError, EngineOptions};
 use serde_json::{Value, json};
 
 use crate::audit::{caught_up, key};
@@ -31,6 +32,18 @@ fn gate() -> Gate {
         escalate_after: None,
         expires_after: None,
     }
+}
+
+/// The session's report of this attempt: whether it was recorded.
+async fn reports(
+    engine: &Engine,
+    session: SessionId,
+    of: &Assignment,
+    outcome: ReportedOutcome,
+) -> Result<bool, EngineError> {
+    let (at, epoch) = (of.at, of.epoch);
+    let report = Report { at, epoch, outcome, claim_next: false, cost: None, credentials: Vec::new() };
+    engine.workers().complete(session, report).await.map(|completed| completed.recorded)
 }
 
 on_both! {
@@ -72,12 +85,7 @@ on_both! {
         let first = engine.workers().poll(session, 1, PATIENCE).await.unwrap().pop().unwrap();
         let error = StepError::new(ErrorClass::Unavailable, "BUSY", "come back");
         let retry = ReportedOutcome::Retry { error, backoff: Some(Millis(0)) };
-        let reported = |of: &Assignment, outcome: ReportedOutcome| {
-            let (at, epoch) = (of.at, of.epoch);
-            let report = Report { at, epoch, outcome, claim_next: false, cost: None, credentials: Vec::new() };
-            let workers = engine.workers();
-            async move { workers.complete(session, report).await.unwrap().recorded }
-        };
+        let reported = async |of: &Assignment, outcome: ReportedOutcome| reports(&engine, session, of, outcome).await.unwrap();
         assert!(reported(&first, retry.clone()).await);
         let second = engine.workers().poll(session, 1, PATIENCE).await.unwrap().pop().unwrap();
         assert_eq!(second.at.attempt, 2);
@@ -94,7 +102,7 @@ on_both! {
     }
 
     async fn a_late_report_is_refused_while_people_are_asked_to_run_its_step_again(database: &Database) {
-        let engine = engine_with(database, EngineOptions { audit_key: Some(key()), ..crate::harness::short_leases() }).await;
+        let engine = engine_with(database, EngineOptions { audit_key: Some(key()), ..short_leases() }).await;
         let tenant = tenant(&engine, |_| {}).await;
         let mut pay = StepSpec::task("pay", "pay");
         (pay.effect, pay.timeout) = (Some(EffectClass::Keyed), Some(Millis(200)));
@@ -114,17 +122,8 @@ on_both! {
         engine.runs().retry(tenant, run, None, Context::operator("olga")).await.unwrap();
         reaches(&engine, tenant, run, RunState::WaitingApproval).await;
 
-        let (at, epoch) = (claimed.at, claimed.epoch);
-        let report = || Report {
-            at,
-            epoch,
-            outcome: done("1"),
-            claim_next: false,
-            cost: None,
-            credentials: Vec::new(),
-        };
         for _ in 0..2 {
-            let answer = engine.workers().complete(session, report()).await;
+            let answer = reports(&engine, session, &claimed, done("1")).await;
             assert!(matches!(answer, Err(EngineError::Rejected(Rejection::StaleAttempt { .. }))), "{answer:?}");
         }
         assert_eq!(engine.health().counters().late_reports(), 2);
@@ -144,17 +143,13 @@ on_both! {
         let plan = plan(vec![step]);
         let run = engine.runs().start(start(tenant, &plan, "null")).await.unwrap().run;
         let session = engine.workers().register(hello(1)).await.unwrap().session;
-        let Assignment { at, epoch, .. } = engine.workers().poll(session, 1, PATIENCE).await.unwrap().pop().unwrap();
-        let reports = async |outcome: ReportedOutcome| {
-            let report = Report { at, epoch, outcome, claim_next: false, cost: None, credentials: Vec::new() };
-            engine.workers().complete(session, report).await.map(|completed| completed.recorded)
-        };
+        let claimed = engine.workers().poll(session, 1, PATIENCE).await.unwrap().pop().unwrap();
         let dead = || ReportedOutcome::Dead { error: StepError::new(ErrorClass::Terminal, "NO", "no") };
-        assert!(reports(dead()).await.unwrap());
+        assert!(reports(&engine, session, &claimed, dead()).await.unwrap());
         reaches(&engine, tenant, run, RunState::Paused).await;
-        assert!(!reports(dead()).await.unwrap(), "the step has failed by this very report");
+        assert!(!reports(&engine, session, &claimed, dead()).await.unwrap(), "the step has failed by this very report");
         assert_eq!(engine.health().counters().late_reports(), 0);
-        let other = reports(done("1")).await;
+        let other = reports(&engine, session, &claimed, done("1")).await;
         assert!(matches!(other, Err(EngineError::Rejected(Rejection::StaleAttempt { .. }))), "{other:?}");
         assert_eq!(engine.health().counters().late_reports(), 1);
         stop(engine).await;

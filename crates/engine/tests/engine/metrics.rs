@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use interlock_core::plan::retry::{ErrorClass, StepError};
-use interlock_core::plan::rules::Workdir;
 use interlock_core::plan::{StepSpec, Work};
 use interlock_core::run::approval::Voter;
 use interlock_core::run::change::Context;
@@ -15,7 +14,7 @@ use interlock_core::work::fault::{SANDBOX_NOT_ATTESTED, SANDBOX_NOT_SET_UP, SAND
 use interlock_core::work::output::{OutputBatch, OutputChunk, OutputStream};
 use interlock_engine::commands::vote::VoteRequest;
 
-use crate::assignments::{claimed, command, patient, register, shared};
+use crate::assignments::{claimed, lone_command, patient, register, shared};
 use crate::harness::{Database, done, ends, engine, engine_with, plan, reaches, report, start, stop, tenant, work};
 use crate::on_both;
 
@@ -24,9 +23,8 @@ on_both! {
         let engine = engine_with(database, patient()).await;
         let tenant = tenant(&engine, |_| {}).await;
         let session = register(&engine, "box", Some(tenant)).await;
-        let mut step = command("c", Workdir::Run);
-        step.rules.workdir = None;
-        let run = engine.runs().start(start(tenant, &shared(vec![step]), "null")).await.unwrap().run;
+        let steps = shared(vec![lone_command("c")]);
+        let run = engine.runs().start(start(tenant, &steps, "null")).await.unwrap().run;
         let step = claimed(&engine, session).await;
         let chunk = |seq, stream, text: &str| OutputChunk { seq, stream, text: text.into() };
         let chunks = vec![
@@ -45,9 +43,7 @@ on_both! {
     async fn what_refuses_a_command_is_counted_by_its_code(database: &Database) {
         let engine = engine_with(database, patient()).await;
         let tenant = tenant(&engine, |_| {}).await;
-        let mut step = command("c", Workdir::Run);
-        step.rules.workdir = None;
-        let steps = shared(vec![step]);
+        let steps = shared(vec![lone_command("c")]);
         let counted = || engine.health().counters().violations().iter().map(|(_, count)| count).sum::<u64>();
         for (code, counts) in [
             ("COMMAND_NOT_PERMITTED", 1),

@@ -4,27 +4,35 @@ use std::time::Duration;
 
 use interlock_core::ids::{RunId, SessionId, TenantId};
 use interlock_core::plan::StepSpec;
-use interlock_core::plan::rules::Workdir;
 use interlock_core::state::{Reason, RunState};
 use interlock_core::time::Millis;
 use interlock_core::work::Assignment;
 use interlock_engine::Engine;
 
 use crate::assignments::{
-    claimed, command, commands, does_a_step, offered, patient, register, shared, takes, taking, times,
+    claimed, commands, does_a_step, lone_command, offered, patient, register, shared, takes, taking, times,
 };
 use crate::harness::{Database, done, ends, engine_with, plan, report, start, stop, tenant};
 use crate::on_both;
 
-/// A command that any worker of its profile may run.
-fn alone(key: &str) -> StepSpec {
-    let mut step = command(key, Workdir::Run);
-    step.rules.workdir = None;
-    step
+/// An engine with one tenant, and a worker of all tenants.
+async fn with_one_tenant(database: &Database) -> (Engine, TenantId, SessionId) {
+    let engine = engine_with(database, patient()).await;
+    let first = tenant(&engine, |_| {}).await;
+    let inside = register(&engine, "inside", None).await;
+    (engine, first, inside)
+}
+
+/// A worker of one tenant takes the run as a whole and does its last step.
+async fn is_ended_by_own_worker(engine: &Engine, tenant: TenantId, run: RunId) {
+    let own = register(engine, "own", Some(tenant)).await;
+    assert_eq!(takes(engine, own).await.at.run, run);
+    does_a_step(engine, own).await;
+    assert_eq!(ends(engine, tenant, run).await, RunState::Succeeded);
 }
 
 async fn starts(engine: &Engine, tenant: TenantId) -> RunId {
-    engine.runs().start(start(tenant, &shared(vec![alone("c")]), "null")).await.unwrap().run
+    engine.runs().start(start(tenant, &shared(vec![lone_command("c")]), "null")).await.unwrap().run
 }
 
 async fn polled(engine: &Engine, session: SessionId) -> Vec<Assignment> {
@@ -40,9 +48,7 @@ async fn set_disabled(engine: &Engine, tenant: TenantId, disabled: bool) {
 
 on_both! {
     async fn commands_of_the_only_tenant_are_run_and_those_of_several_are_not(database: &Database) {
-        let engine = engine_with(database, patient()).await;
-        let first = tenant(&engine, |_| {}).await;
-        let inside = register(&engine, "inside", None).await;
+        let (engine, first, inside) = with_one_tenant(database).await;
         let run = starts(&engine, first).await;
         let step = claimed(&engine, inside).await;
         assert_eq!(report(&engine, inside, &step, done("1")).await, None);
@@ -80,10 +86,8 @@ on_both! {
 
     // A poll that waits has room for the first step of a run that starts, and for the next one of a run that goes on.
     async fn no_command_comes_by_a_start_or_by_a_report_either(database: &Database) {
-        let engine = engine_with(database, patient()).await;
-        let first = tenant(&engine, |_| {}).await;
-        let inside = register(&engine, "inside", None).await;
-        let steps = shared(vec![StepSpec::task("t", "t"), alone("c")]);
+        let (engine, first, inside) = with_one_tenant(database).await;
+        let steps = shared(vec![StepSpec::task("t", "t"), lone_command("c")]);
         let of_first = engine.runs().start(start(first, &steps, "null")).await.unwrap().run;
         let step = claimed(&engine, inside).await;
         assert_eq!((step.at.run, step.step.as_str()), (of_first, "t"));
@@ -99,9 +103,7 @@ on_both! {
     }
 
     async fn a_tenant_that_comes_between_an_offer_and_its_answer_ends_the_offer(database: &Database) {
-        let engine = engine_with(database, patient()).await;
-        let first = tenant(&engine, |_| {}).await;
-        let inside = register(&engine, "inside", None).await;
+        let (engine, first, inside) = with_one_tenant(database).await;
         let run = engine.runs().start(start(first, &commands(1), "null")).await.unwrap().run;
         let offer = offered(&engine, inside).await;
         assert_eq!(offer.at.run, run);
@@ -109,26 +111,18 @@ on_both! {
         engine.workers().answer_offer(inside, taking(&offer)).await.unwrap();
         assert_eq!(polled(&engine, inside).await, []);
         assert_eq!(engine.workers().take_run_offers(inside), []);
-        let own = register(&engine, "own", Some(first)).await;
-        assert_eq!(takes(&engine, own).await.at.run, run);
-        does_a_step(&engine, own).await;
-        assert_eq!(ends(&engine, first, run).await, RunState::Succeeded);
+        is_ended_by_own_worker(&engine, first, run).await;
         stop(engine).await;
     }
 
     async fn a_run_that_it_has_goes_to_another_worker(database: &Database) {
-        let engine = engine_with(database, patient()).await;
-        let first = tenant(&engine, |_| {}).await;
-        let inside = register(&engine, "inside", None).await;
+        let (engine, first, inside) = with_one_tenant(database).await;
         let run = engine.runs().start(start(first, &commands(2), "null")).await.unwrap().run;
         takes(&engine, inside).await;
         does_a_step(&engine, inside).await;
         tenant(&engine, |_| {}).await;
         assert_eq!(polled(&engine, inside).await, []);
-        let own = register(&engine, "own", Some(first)).await;
-        assert_eq!(takes(&engine, own).await.at.run, run);
-        does_a_step(&engine, own).await;
-        assert_eq!(ends(&engine, first, run).await, RunState::Succeeded);
+        is_ended_by_own_worker(&engine, first, run).await;
         stop(engine).await;
     }
 
@@ -158,9 +152,11 @@ async fn a_tenant_that_another_server_makes_counts_at_the_next_claim() {
     let step = claimed(&one, inside).await;
     report(&one, inside, &step, done("1")).await;
     let second = tenant(&two, |_| {}).await;
-    starts(&two, second).await;
+    let run = starts(&two, second).await;
     // Without a heartbeat: nothing but the claim itself asks the store.
     assert_eq!(one.workers().poll(inside, 1, Duration::from_secs(1)).await.unwrap(), []);
+    let own = register(&one, "own", Some(second)).await;
+    assert_eq!(claimed(&one, own).await.at.run, run, "it was there to be had");
     stop(one).await;
     stop(two).await;
 }
