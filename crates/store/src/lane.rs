@@ -260,11 +260,11 @@ impl<C: Committer> Lane<C> {
 
     async fn try_commit(&mut self, group: &Group, again: bool) -> Result<Vec<Outcome>, DbError> {
         if let Some(faults) = &self.faults {
-            faults.before_commit(group.no).await.happens()?;
+            faults.before_commit(group.no).await.happens().await?;
         }
         let outcomes = self.committer.commit(group, again).await?;
         if let Some(faults) = &self.faults {
-            faults.after_commit(group.no).await.happens()?;
+            faults.after_commit(group.no).await.happens().await?;
         }
         Ok(outcomes)
     }

@@ -24,6 +24,7 @@ mod delegations;
 mod effect_holds;
 mod error;
 mod evidence;
+mod faults;
 mod feed;
 mod idempotency;
 mod inbound;
@@ -82,6 +83,7 @@ pub use delegations::{AddDelegation, DelegationPage, DelegationRow, RevokeDelega
 pub use effect_holds::PastHold;
 pub use error::{CorruptRow, OpenError, ReadError, Refusal, Restored, SubmitError};
 pub use evidence::{BundleRow, DropEvidenceDue, PutBundle};
+pub use faults::{CommitFault, FaultFrom, Faults, NoFaults};
 pub use feed::{EventRecord, FeedPage, Seal, TenantEvent};
 pub use idempotency::{BeginIdempotency, FinishIdempotency, IdempotencyRecord, RenewIdempotency, StartAnswer};
 pub use inbound::{
@@ -90,7 +92,7 @@ pub use inbound::{
 };
 pub use keys::{AddFirstKey, AddKey, KeyRotated, KeyRow, RevokeKey, RotateKey, TouchKey};
 pub use meta::{DropUnparked, EnsurePartitions, FinishRestore, RaiseEpoch, SetOnce, Stats};
-pub use options::{CommitFault, Faults, Mode, NoFaults, Options, StoreUrl};
+pub use options::{Mode, Options, StoreUrl};
 pub use outbound::{
     AddOutbound, AttemptRow, ChangeOutbound, DisableOutbound, LogAttempt, MessageRow, NewMessage, OutboundRow,
     PublishMessages, RemoveOutbound, ReplayMessages, destination as webhook_destination,

@@ -5,11 +5,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures::FutureExt as _;
-use futures::future::BoxFuture;
 use interlock_core::ids::ServerId;
 
-use crate::error::{DbError, OpenError};
+use crate::error::OpenError;
+use crate::faults::Faults;
 
 /// Where a store is.
 #[derive(Clone, PartialEq, Eq)]
@@ -133,49 +132,6 @@ pub enum Mode {
     /// time is used. SQLite in memory only.
     Inline(Arc<dyn Faults>),
 }
-
-/// What a simulation may do to a commit.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum CommitFault {
-    None,
-    /// The connection is lost at this point.
-    Lost,
-    /// There is no room; only before a commit.
-    DiskFull,
-}
-
-impl CommitFault {
-    pub(crate) fn happens(self) -> Result<(), DbError> {
-        match self {
-            Self::None => Ok(()),
-            Self::Lost => Err(DbError::Lost("fault injected".into())),
-            Self::DiskFull => Err(DbError::DiskFull("fault injected".into())),
-        }
-    }
-}
-
-/// Faults that a simulation injects. Nothing happens unless a method is overridden.
-pub trait Faults: Send + Sync + 'static {
-    /// Before anything of the group is written: [`CommitFault::Lost`] means nothing was applied.
-    fn before_commit(&self, _group: u64) -> BoxFuture<'static, CommitFault> {
-        std::future::ready(CommitFault::None).boxed()
-    }
-
-    /// After the commit: [`CommitFault::Lost`] means it was applied and the lane does not know.
-    fn after_commit(&self, _group: u64) -> BoxFuture<'static, CommitFault> {
-        std::future::ready(CommitFault::None).boxed()
-    }
-
-    fn before_read(&self) -> BoxFuture<'static, ()> {
-        std::future::ready(()).boxed()
-    }
-}
-
-/// No faults at all.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct NoFaults;
-
-impl Faults for NoFaults {}
 
 #[cfg(test)]
 mod tests {

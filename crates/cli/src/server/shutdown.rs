@@ -99,41 +99,25 @@ pub async fn end(engine: &Engine) {
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
-    use std::sync::atomic::{AtomicBool, Ordering};
 
     use futures::FutureExt as _;
-    use futures::future::BoxFuture;
-    use interlock_store::{CommitFault, Faults, Mode, Options, Store, StoreUrl, forget_memory};
+    use interlock_store::{CommitFault, FaultFrom, Mode, Options, Store, StoreUrl, forget_memory};
 
     use super::*;
     use crate::server::open::{engine_options, fresh_server_id};
 
-    /// A lane that panics from now on.
-    #[derive(Default)]
-    struct PanicsNow(AtomicBool);
-
-    impl Faults for PanicsNow {
-        fn before_commit(&self, _: u64) -> BoxFuture<'static, CommitFault> {
-            assert!(!self.0.load(Ordering::Relaxed), "a bug in a commit");
-            Box::pin(std::future::ready(CommitFault::None))
-        }
-    }
-
     #[tokio::test]
     async fn a_server_whose_lane_has_panicked_stops_and_says_why() {
-        let faults = Arc::new(PanicsNow::default());
+        let faults = Arc::new(FaultFrom::new(CommitFault::Panic));
         let mode = Mode::Inline(Arc::clone(&faults) as _);
         let store_options = Options { mode, ..Options::new(fresh_server_id()) };
         let store = Store::open(&StoreUrl::SqliteMemory("lane-panics".to_owned()), store_options).await.unwrap();
         let engine = Engine::open(store, engine_options()).await.unwrap();
-        faults.0.store(true, Ordering::Relaxed);
+        faults.now();
         let refused = crate::server::tenant(&engine, "one").await;
         assert!(refused.is_err());
         let why = tokio::time::timeout(STORE_MAX, why(&engine)).await.expect("it stops").expect("no signal has come");
-        assert!(
-            why.to_string().contains("restart this server") && why.to_string().contains("a bug in a commit"),
-            "{why}"
-        );
+        assert!(why.to_string().contains("restart this server") && why.to_string().contains("fault injected"), "{why}");
         tokio::time::timeout(STORE_MAX, end(&engine)).await.expect("what is left ends");
         forget_memory("lane-panics");
     }

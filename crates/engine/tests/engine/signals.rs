@@ -1,11 +1,8 @@
 //! Signals: none hides another, and what a server promised before it died is kept by the next one.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
-use futures::FutureExt as _;
-use futures::future::BoxFuture;
 use interlock_core::ids::{ServerId, TenantId};
 use interlock_core::json::Json;
 use interlock_core::limits;
@@ -19,7 +16,9 @@ use interlock_engine::commands::signal::SignalRequest;
 use interlock_engine::deliver::NoOtherDestinations;
 use interlock_engine::ids::IdSource;
 use interlock_engine::{ApplyWorkflow, Engine, EngineOptions, Expected};
-use interlock_store::{CommitFault, Faults, Mode, Options, Page, RunFilter, Store, StoreUrl, Tenant, forget_memory};
+use interlock_store::{
+    CommitFault, FaultFrom, Faults, Mode, NoFaults, Options, Page, RunFilter, Store, StoreUrl, Tenant, forget_memory,
+};
 use uuid::Uuid;
 
 use crate::harness::{self, Database, ends, plan, reaches, start, stop};
@@ -27,23 +26,7 @@ use crate::on_both;
 
 const FILE: &str = "name: heal\non: { signal: { type: alarm } }\nsteps: [{ id: a, task: work }]\n";
 
-/// A server that dies before the commit after so many more; it never does while the number is below zero.
-#[derive(Default)]
-struct Dying(AtomicI64);
-
-impl Faults for Dying {
-    fn before_commit(&self, _group: u64) -> BoxFuture<'static, CommitFault> {
-        match self.0.load(Ordering::SeqCst) {
-            0 => std::future::pending().boxed(),
-            left => {
-                self.0.store(left - 1, Ordering::SeqCst);
-                std::future::ready(CommitFault::None).boxed()
-            }
-        }
-    }
-}
-
-async fn server(database: &str, number: u128, at: Timestamp, faults: Arc<Dying>, loops: bool) -> Engine {
+async fn server(database: &str, number: u128, at: Timestamp, faults: Arc<dyn Faults>, loops: bool) -> Engine {
     let clock = Clock::starting_at(at);
     let ids = IdSource::seeded(clock.clone(), number as u64);
     let options = EngineOptions {
@@ -83,11 +66,11 @@ async fn runs(engine: &Engine, tenant: TenantId) -> usize {
 }
 
 /// Announces a signal on a server that dies after `commits`, then lets another one live for a while.
-async fn survives(commits: i64, source_id: Option<&str>) -> (usize, usize) {
+async fn survives(commits: u32, source_id: Option<&str>) -> (usize, usize) {
     let database = format!("announced-{commits}-{}", source_id.is_some());
     let began = Timestamp(1_720_000_000_000);
-    let faults = Arc::new(Dying(AtomicI64::new(-1)));
-    let first = server(&database, 1, began, Arc::clone(&faults), false).await;
+    let faults = Arc::new(FaultFrom::new(CommitFault::Died));
+    let first = server(&database, 1, began, Arc::<FaultFrom>::clone(&faults), false).await;
     let tenant = TenantId(Uuid::from_u128(7));
     first.tenants().put(Tenant::new(tenant, "one", first.now())).await.unwrap();
     let file = ApplyWorkflow {
@@ -100,7 +83,7 @@ async fn survives(commits: i64, source_id: Option<&str>) -> (usize, usize) {
         by: Actor::system(),
     };
     first.workflows().apply(file).await.unwrap();
-    faults.0.store(commits, Ordering::SeqCst);
+    faults.after(commits);
     let cut = tokio::time::timeout(
         Duration::from_secs(1),
         Box::pin(first.signals().announce(alarm(tenant, source_id), of_eve())),
@@ -111,7 +94,7 @@ async fn survives(commits: i64, source_id: Option<&str>) -> (usize, usize) {
     drop(first);
 
     let later = Timestamp(began.0 + 6 * 60_000);
-    let second = server(&database, 2, later, Arc::new(Dying(AtomicI64::new(-1))), true).await;
+    let second = server(&database, 2, later, Arc::new(NoFaults), true).await;
     tokio::time::sleep(Duration::from_mins(1)).await;
     let started = runs(&second, tenant).await;
     // It is done with: nothing comes after it, also not from a sender that tries again.

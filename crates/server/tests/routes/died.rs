@@ -3,36 +3,18 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
-use futures::FutureExt as _;
-use futures::future::BoxFuture;
 use interlock_engine::clock::Clock;
 use interlock_engine::ids::IdSource;
-use interlock_store::{AddInvite, CommitFault, Faults};
+use interlock_store::{AddInvite, CommitFault, FaultFrom};
 use serde_json::Value;
 
 use crate::harness::{Api, engine_of};
 use crate::repeats::{Case, cases};
 
 /// No request of these takes more commits.
-const COMMITS_MAX: i64 = 3;
-
-/// Dies before the commit after so many more; never while the number is below zero.
-struct Dying(AtomicI64);
-
-impl Faults for Dying {
-    fn before_commit(&self, _: u64) -> BoxFuture<'static, CommitFault> {
-        match self.0.load(Ordering::SeqCst) {
-            0 => std::future::pending().boxed(),
-            left => {
-                self.0.store(left - 1, Ordering::SeqCst);
-                std::future::ready(CommitFault::None).boxed()
-            }
-        }
-    }
-}
+const COMMITS_MAX: u32 = 3;
 
 /// Where what a route makes is listed. Invites and signals are in no list.
 fn listed(route: &str) -> Option<(&'static str, &'static str)> {
@@ -60,22 +42,22 @@ async fn count(api: &Api, route: &str) -> Option<usize> {
 }
 
 /// A server beside `home` that dies after so many commits.
-async fn dying(home: &Api, commits: i64) -> Api {
-    let faults = Arc::new(Dying(AtomicI64::new(-1)));
+async fn dying(home: &Api, commits: u32) -> Api {
+    let faults = Arc::new(FaultFrom::new(CommitFault::Died));
     let now = home.engine.now();
-    let engine = engine_of(&home.database, Arc::<Dying>::clone(&faults), |options| {
+    let engine = engine_of(&home.database, Arc::<FaultFrom>::clone(&faults), |options| {
         options.clock = Clock::starting_at(now);
         options.ids = IdSource::seeded(options.clock.clone(), now.0 as u64);
         // Only the request commits.
         options.loops = false;
     })
     .await;
-    faults.0.store(commits, Ordering::SeqCst);
+    faults.after(commits);
     home.on(engine)
 }
 
 /// The request on a server that dies after so many commits. Answers whether it came to an end before.
-async fn cut_short(home: &Api, case: &Case, key: &str, commits: i64) -> bool {
+async fn cut_short(home: &Api, case: &Case, key: &str, commits: u32) -> bool {
     let dying = dying(home, commits).await;
     let (path, body) = case.first.clone();
     let headers = [("idempotency-key", key)];

@@ -1,15 +1,12 @@
 //! People: the first admin's link, signing in, cookies and what guards them, invites, tokens for sockets.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use axum::body::Body;
 use axum::http::{Request, header};
-use futures::FutureExt as _;
-use futures::future::BoxFuture;
 use interlock_engine::payloads::Objects;
-use interlock_store::{CommitFault, Faults};
+use interlock_store::{CommitFault, FaultFrom};
 use serde_json::{Value, json};
 
 use crate::harness::{Api, ApiResponse, engine_under, plan, task};
@@ -81,24 +78,14 @@ async fn page(api: &Api, path: &str) -> ApiResponse {
     api.ask(request.unwrap()).await
 }
 
-/// A database that takes no commits while this is set.
-struct NoCommits(AtomicBool);
-
-impl Faults for NoCommits {
-    fn before_commit(&self, _: u64) -> BoxFuture<'static, CommitFault> {
-        let fault = if self.0.load(Ordering::Relaxed) { CommitFault::Lost } else { CommitFault::None };
-        std::future::ready(fault).boxed()
-    }
-}
-
 #[tokio::test(start_paused = true)]
 async fn a_link_works_when_the_database_is_back() {
-    let away = Arc::new(NoCommits(AtomicBool::new(false)));
-    let (engine, tenants, database) = engine_under(Arc::<NoCommits>::clone(&away), Objects::memory()).await;
+    let away = Arc::new(FaultFrom::new(CommitFault::Lost));
+    let (engine, tenants, database) = engine_under(Arc::<FaultFrom>::clone(&away), Objects::memory()).await;
     let api = Api::of(engine, tenants, database).await;
     let token = api.identity().invite_first_admin(api.tenant).await.unwrap().token;
     let filled = format!("token={token}&name=ada&password={0}&again={0}", "aaaaaaaaaaaaaa");
-    away.0.store(true, Ordering::Relaxed);
+    away.now();
     // Something waits; what comes when the outage has lasted is refused at once.
     let waiting = api.post("/runs", json!({ "plan": plan(json!([task("a")])) }));
     let _ = tokio::time::timeout(Duration::from_secs(30), waiting).await;
@@ -106,7 +93,7 @@ async fn a_link_works_when_the_database_is_back() {
     assert_eq!(refused.status, 503);
     assert!(refused.body.as_str().unwrap().contains(&token), "the form is there to be sent again: {}", refused.body);
 
-    away.0.store(false, Ordering::Relaxed);
+    away.never();
     tokio::time::sleep(Duration::from_secs(10)).await;
     assert_eq!(form(&api, "/setup", filled.clone()).await.status, 303);
     assert_eq!(form(&api, "/setup", filled).await.status, 410);

@@ -1,13 +1,11 @@
 //! What `/readyz` and the status say of a server that cannot do all of its work.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use axum::body::Body;
 use axum::http::{Request, header};
-use futures::future::BoxFuture;
 use interlock_engine::payloads::Objects;
-use interlock_store::{CommitFault, Faults};
+use interlock_store::{CommitFault, FaultFrom};
 use serde_json::json;
 
 use crate::harness::{Api, ApiResponse, engine_under};
@@ -16,24 +14,13 @@ async fn ready(api: &Api) -> ApiResponse {
     api.ask(Request::get("/readyz").header(header::HOST, "localhost").body(Body::empty()).unwrap()).await
 }
 
-/// A lane that panics from now on.
-#[derive(Default)]
-struct PanicsNow(AtomicBool);
-
-impl Faults for PanicsNow {
-    fn before_commit(&self, _: u64) -> BoxFuture<'static, CommitFault> {
-        assert!(!self.0.load(Ordering::Relaxed), "a bug in a commit");
-        Box::pin(std::future::ready(CommitFault::None))
-    }
-}
-
 #[tokio::test(start_paused = true)]
 async fn a_server_whose_commit_lane_has_panicked_is_not_ready() {
-    let faults = Arc::new(PanicsNow::default());
+    let faults = Arc::new(FaultFrom::new(CommitFault::Panic));
     let (engine, tenants, database) = engine_under(faults.clone(), Objects::memory()).await;
     let api = Api::of(engine, tenants, database).await;
     assert_eq!(ready(&api).await.ok()["status"], "ready");
-    faults.0.store(true, Ordering::Relaxed);
+    faults.now();
     let signal = json!({ "type": "disk.full", "key": "host-1" });
     assert_eq!(api.post("/signals", signal.clone()).await.problem().0, 503);
     let unready = ready(&api).await;

@@ -1,7 +1,7 @@
 //! Servers in a bad way: without their store, their objects or their secret, full, or on their way out.
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ use interlock_engine::vault::Vault;
 use interlock_engine::webhooks::outbound::NewOutbound;
 use interlock_engine::{Engine, EngineOptions};
 use interlock_server::ConnectionOptions;
-use interlock_store::{CommitFault, Faults, NoFaults, forget_memory};
+use interlock_store::{CommitFault, FaultFrom, Faults, NoFaults, forget_memory};
 use serde_json::json;
 use tokio::io::AsyncWriteExt as _;
 
@@ -119,27 +119,17 @@ async fn against_a_rival() -> ApiResponse {
     answer
 }
 
-/// A database that takes no commits while it is away, and what it says then.
-struct Away(AtomicBool, CommitFault);
-
-impl Faults for Away {
-    fn before_commit(&self, _: u64) -> BoxFuture<'static, CommitFault> {
-        let fault = if self.0.load(Ordering::Relaxed) { self.1 } else { CommitFault::None };
-        std::future::ready(fault).boxed()
-    }
-}
-
 async fn without_its_store(fault: CommitFault) -> ApiResponse {
-    let away = Arc::new(Away(AtomicBool::new(false), fault));
+    let away = Arc::new(FaultFrom::new(fault));
     let (engine, tenants, database) = engine_under(away.clone(), Objects::memory()).await;
     let api = Api::of(engine, tenants, database).await;
-    away.0.store(true, Ordering::Relaxed);
+    away.now();
     let start = json!({ "plan": plan(json!([task("a")])) });
     // The first request waits; one that comes when the outage has lasted is refused at once.
     let waiting = api.post("/runs", start.clone());
     let _ = tokio::time::timeout(Duration::from_secs(30), waiting).await;
     let answer = api.post("/runs", start).await;
-    away.0.store(false, Ordering::Relaxed);
+    away.never();
     api.end().await;
     answer
 }
