@@ -86,6 +86,13 @@ struct State {
     calls: u64,
 }
 
+impl State {
+    /// Whether something has been sent that undoes the call's step.
+    fn is_undone(&self, call: &Call) -> bool {
+        self.undone.contains(&(call.at.run, call.scope.step.clone()))
+    }
+}
+
 /// What an unsafe effect has done.
 #[derive(Debug, Default)]
 struct UnsafeEffect {
@@ -126,7 +133,7 @@ impl Sink {
             }
             if let Some(step) = call.scope.step.strip_prefix("rollback:") {
                 state.undone.insert((call.at.run, step.to_owned()));
-            } else if self.in_order && state.undone.contains(&(call.at.run, call.scope.step.clone())) {
+            } else if self.in_order && state.is_undone(call) {
                 return Err(format!("P3: {} is sent after it was undone, by {:?}", call.key, call.at));
             }
             let effect = state.effects.entry((call.scope.tenant, call.key.clone())).or_default();
@@ -148,6 +155,9 @@ impl Sink {
     /// The call has reached the other side, or was lost on its way.
     pub fn arrived(&self, call: &Call, fate: Fate) -> Result<(), String> {
         self.state(|state| {
+            if fate.happens() && self.in_order && state.is_undone(call) {
+                return Err(format!("P3: {} arrives after it was undone, by {:?}", call.key, call.at));
+            }
             let effect = state.effects.entry((call.scope.tenant, call.key.clone())).or_default();
             // The world drops a repeat that carries a key it knows.
             if !fate.happens() || (effect.happened > 0 && call.class != EffectClass::Unsafe) {

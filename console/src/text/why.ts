@@ -51,6 +51,8 @@ export function sentence(cause: Cause, now: number, over = false): string {
     }
     case 'timer':
       return `It goes on by itself ${away(cause.until, now)}.`;
+    case 'settling':
+      return `A lost attempt, or one that was broken off, may have sent what has not arrived yet. The step must not overtake it, and begins ${away(cause.until, now)}.`;
     case 'approval':
       return approval(cause, now);
     case 'denied':

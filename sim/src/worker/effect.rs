@@ -166,13 +166,19 @@ pub async fn send(worker: &Worker, assignment: &Assignment, number: u32, key: St
     }
     // On its way it is independent: it arrives whatever becomes of the worker.
     let (arriving, transit) = (Arc::clone(sim), transit(worker));
+    let transit_max = transit.as_millis() as u64;
     let arrival = tokio::spawn(async move {
         sleep(transit).await;
         if let Err(what) = arriving.sink.arrived(&call, fate) {
             arriving.broken(what);
         }
     });
-    let _ = arrival.await;
+    if fate.is_heard() || transit_max == 0 {
+        let _ = arrival.await;
+    } else {
+        // Who hears nothing of a call stops waiting, maybe before it has arrived.
+        sleep(dice.millis(0..=transit_max)).await;
+    }
     sleep(dice.millis(0..=300)).await;
     worker.delicate().await;
     if fate.is_heard() {

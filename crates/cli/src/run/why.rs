@@ -240,6 +240,11 @@ pub fn words(cause: &Cause, now: Timestamp) -> String {
             )
         }
         Cause::Timer { until } => format!("It waits for its time to come, {}.", when(until)),
+        Cause::Settling { until } => format!(
+            "A lost attempt, or one that was broken off, may have sent what has not arrived yet. The step must not overtake it, and \
+             begins {}.",
+            when(until)
+        ),
         Cause::Approval {
             approval,
             needed,

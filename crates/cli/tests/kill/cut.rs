@@ -3,6 +3,8 @@
 //!
 //! `INTERLOCK_CUT_BYTES` sets up to which byte (default below).
 
+use std::time::Duration;
+
 use crate::client::Client;
 use crate::cutter::Cutter;
 use crate::database::Database;
@@ -19,6 +21,8 @@ const LEASE_MS: u64 = 8_000;
 const WORKER_STRIDE: usize = 7;
 /// Behind this byte at least of what workers send, and are answered, their connections are cut.
 const WORKER_BYTES_MIN: usize = 70;
+/// How long that is waited for where the clients are through before.
+const WORKERS_WITHIN: Duration = Duration::from_mins(2);
 /// Runs that are looked after at the same time.
 const OPEN_MAX: usize = 12;
 
@@ -41,7 +45,8 @@ async fn connections_cut_at_every_byte_lose_and_repeat_nothing() {
     let (client, approver) = (client.connecting_anew(between.port), approver.connecting_anew(between.port));
     let mut operators = Operators { client: &client, approver: &approver, ledger: &ledger, runs: Vec::new() };
     let since = tokio::time::Instant::now();
-    while between.reached() <= bytes_max {
+    let are_workers_cut = || beside.reached() >= WORKER_BYTES_MIN || since.elapsed() > WORKERS_WITHIN;
+    while between.reached() <= bytes_max || !are_workers_cut() {
         if operators.look_after(OPEN_MAX).await < OPEN_MAX {
             operators.start().await;
         }

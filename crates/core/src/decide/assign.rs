@@ -188,7 +188,10 @@ fn nobody_came(draft: &mut Draft<'_>) -> Result<(), Rejection> {
     let why = match busy {
         0 => match draft.run.refused_workers() {
             [] if !draft.unfit.is_empty() => {
-                let told = draft.unfit.iter().take(TOLD_MAX).map(|unfit| format!("{} ({})", unfit.worker, unfit.why));
+                let told = draft.unfit.iter().take(TOLD_MAX).map(|unfit| {
+                    let why: String = unfit.why.chars().take(limits::REFUSED_WORKER_CHARS_MAX).collect();
+                    format!("{} ({why})", unfit.worker)
+                });
                 let told: Vec<String> = told.collect();
                 format!("no worker is connected that may take the run: {}", visible(&told.join(", ")))
             }

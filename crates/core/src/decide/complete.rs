@@ -115,9 +115,11 @@ pub(super) fn complete(draft: &mut Draft<'_>, completion: Completion) -> Result<
             wait(draft, position, Awaiting { signal, key, timeout, outbound })?;
         }
         Outcome::Retry { error, backoff } => {
+            note_unanswered(draft, position, &error);
             fail::try_again(draft, position, bounded(error), backoff)?;
         }
         Outcome::Dead { mut error } => {
+            note_unanswered(draft, position, &error);
             if error.class.is_retryable() {
                 error.class = ErrorClass::Terminal;
             }
@@ -131,6 +133,13 @@ pub(super) fn complete(draft: &mut Draft<'_>, completion: Completion) -> Result<
     let is_judged_first = draft.position == position && draft.spec(position).is_governed();
     draft.claimer = claim_next.filter(|_| !is_judged_first);
     Ok(())
+}
+
+/// What had no answer in time may still arrive, whoever has stopped waiting for it.
+fn note_unanswered(draft: &mut Draft<'_>, position: u32, error: &StepError) {
+    if error.class == ErrorClass::Timeout {
+        draft.may_still_arrive(position);
+    }
 }
 
 /// Counts what the attempt has cost. A model's answer without a price counts as all that was left.

@@ -133,10 +133,10 @@ impl<'a> Draft<'a> {
         self.given_up_at() + self.settles_after
     }
 
-    /// The attempt of a step ends without its worker's word: what the worker may still send is waited for before anything is undone.
-    pub fn ends_without_word(&mut self, position: u32) {
-        let spec = self.spec(position);
-        if spec.effect_class() == EffectClass::Read || spec.kind() == StepKind::Rollback {
+    /// The attempt of a step ends, and what it has sent may arrive after that: its worker has said nothing, or has dropped what it
+    /// ran. That is waited for before anything is undone, or done again that was undone.
+    pub fn may_still_arrive(&mut self, position: u32) {
+        if self.spec(position).effect_class() == EffectClass::Read {
             return;
         }
         let settled_at = self.settled_at();
@@ -145,13 +145,20 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// From when on a step may begin that is ready now: what undoes another not before all has arrived that lost attempts may still
-    /// send.
+    /// From when on a step may begin that is ready now: what undoes another, or does again what an earlier run has undone, not
+    /// before all has arrived that attempts may have sent which ended before their answer.
     pub fn begins_at(&self, position: u32, ready_at: Timestamp) -> Timestamp {
         match self.notes().settled_at {
-            Some(settled_at) if self.spec(position).kind() == StepKind::Rollback => ready_at.max(settled_at),
+            Some(settled_at) if self.reverses(position) => ready_at.max(settled_at),
             _ => ready_at,
         }
+    }
+
+    /// Whether the step is the contrary of another one, which it must not overtake.
+    fn reverses(&self, position: u32) -> bool {
+        let spec = self.spec(position);
+        let is_again = || self.run.header.lineage.is_some() && self.step(position).iteration > 0;
+        spec.kind() == StepKind::Rollback || spec.effect_class() != EffectClass::Read && is_again()
     }
 
     /// Who asks for it, for people to read: a person, or a key by its name.

@@ -231,7 +231,7 @@ pub(super) fn withhold(
     draft.record_decision(&action, &ruling);
     // Its worker is told so, and what it has sent before may still be on its way.
     draft.attempt_lives = true;
-    draft.ends_without_word(position);
+    draft.may_still_arrive(position);
     match ruling.decision {
         Decision::NeedsApproval { reasons, terms } => {
             let mut approval = activate::request_on(draft, &terms, &reasons);
@@ -270,7 +270,7 @@ pub(super) fn refuse_worker(
     let why: String = reasons.join("; ").chars().take(limits::REFUSED_WORKER_CHARS_MAX).collect();
     draft.record_refusal(&action, &ruling, worker.clone());
     draft.attempt_lives = true;
-    draft.ends_without_word(position);
+    draft.may_still_arrive(position);
     // Rules may let a worker have the step and not its effect: then workers come for it in turns, more and more seldom.
     let given_back = attempt.saturating_sub(draft.step(position).failures).clamp(1, 10) - 1;
     let pause = if given_back == 0 { 0 } else { limits::UNKNOWN_TASK_PAUSE.0 << (given_back - 1) };

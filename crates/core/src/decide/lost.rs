@@ -22,7 +22,7 @@ pub(super) const RUN_CODES: &str = "RUN_";
 pub(super) fn lease_expired(draft: &mut Draft<'_>, position: u32, attempt: u32) -> Result<(), Rejection> {
     complete::fence(draft, position, attempt)?;
     charge_unreported(draft, position)?;
-    draft.ends_without_word(position);
+    draft.may_still_arrive(position);
     let error = StepError::new(ErrorClass::LeaseExpired, "LEASE_EXPIRED", "the worker was lost while it ran the step");
     if draft.control == Control::Canceling {
         // An open effect stays in doubt, where it is listed and can be settled after the end.
@@ -95,7 +95,7 @@ pub(super) fn step_timeout(draft: &mut Draft<'_>, position: u32, attempt: u32) -
     let what = format!("the step ran longer than its timeout{limit}, and its worker did not end it");
     let error = StepError::new(ErrorClass::Timeout, "STEP_TIMEOUT", what);
     draft.attempt_lives = true;
-    draft.ends_without_word(position);
+    draft.may_still_arrive(position);
     if draft.control == Control::Canceling {
         draft.step_mut(position).last_error = Some(error);
         return cancel::attempt_ended(draft);
@@ -103,7 +103,8 @@ pub(super) fn step_timeout(draft: &mut Draft<'_>, position: u32, attempt: u32) -
     fail::try_again(draft, position, error, None)
 }
 
-/// The worker gives the step back. That is no failure; what it has cost counts all the same.
+/// The worker gives the step back, and has ended what it ran. That is no failure; what it has cost counts all the same, and what
+/// it had sent by then may still arrive.
 pub(super) fn release(
     draft: &mut Draft<'_>,
     position: u32,
@@ -115,6 +116,7 @@ pub(super) fn release(
         Some(cost) => complete::charge(draft, position, Some(cost))?,
         None => charge_unreported(draft, position)?,
     }
+    draft.may_still_arrive(position);
     give_back(draft, position, attempt)
 }
 
@@ -123,7 +125,7 @@ pub(super) fn left_out(draft: &mut Draft<'_>, position: u32, attempt: u32) -> Re
     complete::fence(draft, position, attempt)?;
     charge_unreported(draft, position)?;
     draft.attempt_lives = true;
-    draft.ends_without_word(position);
+    draft.may_still_arrive(position);
     give_back(draft, position, attempt)
 }
 
@@ -216,7 +218,7 @@ pub(super) fn fail_run(draft: &mut Draft<'_>, reason: Reason, error: StepError) 
     draft.attempt_lives = running;
     if running {
         charge_unreported(draft, position)?;
-        draft.ends_without_word(position);
+        draft.may_still_arrive(position);
     }
     if running && draft.current().open_intent.is_some() {
         return fail::doubt(draft, position, error);

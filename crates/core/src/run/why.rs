@@ -146,6 +146,8 @@ pub enum Cause {
     },
     /// It waits for an instant.
     Timer { until: Timestamp },
+    /// What attempts have sent that ended before their answer may still arrive, and the step must not overtake it.
+    Settling { until: Timestamp },
     /// It waits for people.
     Approval {
         approval: ApprovalId,
@@ -528,7 +530,10 @@ fn standing(run: &Run, now: Timestamp, around: Surroundings<'_>) -> Option<Cause
                 attempts_max: spec.retry_policy().max_attempts,
                 next_attempt_at: *eligible_at,
             }),
-            _ if *eligible_at > now => Some(Cause::Timer { until: *eligible_at }),
+            _ if *eligible_at > now => Some(match run.notes.settled_at {
+                Some(until) if until == *eligible_at => Cause::Settling { until },
+                _ => Cause::Timer { until: *eligible_at },
+            }),
             _ => Some(Cause::Unclaimed {
                 queue: spec.queue.clone(),
                 task: spec.task_name().map(str::to_owned),

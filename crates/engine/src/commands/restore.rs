@@ -70,6 +70,10 @@ impl Runs {
             let live = self.0.0.store.live_runs_after(after, PAGE).await?;
             let Some(last) = live.last() else { return Ok(found) };
             after = Some(*last);
+            // Another process may have finished it meanwhile: what runs by now is none of the restore's.
+            if self.0.0.store.restoring().await?.is_none() {
+                return Ok(found);
+            }
             for run in self.readable(&live, &mut found.unreadable).await? {
                 if acts(&run) {
                     found.parked.push(self.park(&run).await?);

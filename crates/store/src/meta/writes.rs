@@ -90,7 +90,7 @@ impl Write for RaiseEpoch {
 }
 
 /// The runs of a restored store are parked: takes the mark of this epoch away. [`Changed::Gone`] where it was restored once
-/// more meanwhile.
+/// more meanwhile. Where another process has finished it before, nothing is changed: what it listed may be parked by now.
 #[derive(Debug, Clone)]
 pub struct FinishRestore {
     pub epoch: u64,
@@ -108,6 +108,11 @@ impl Write for FinishRestore {
         let found: Option<u64> = rows.first_mut().map(|row| row.name("value")).transpose()?;
         if found != Some(self.epoch) {
             return Ok(Changed::Gone);
+        }
+        let mut mark = db.query(&sql::META_GET, args![backup::RESTORING]).await?;
+        let is_over = mark.first_mut().map(|row| row.text("value")).transpose()?.is_none_or(|value| value.is_empty());
+        if is_over {
+            return Ok(Changed::Done);
         }
         db.execute(&sql::UNPARKED_CLEAR, vec![]).await?;
         for (tenant, run) in &self.unparked {

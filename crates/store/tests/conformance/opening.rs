@@ -147,6 +147,7 @@ async fn a_restore_that_was_broken_off_goes_on_and_ends_once() {
     );
     assert!(store.is_unparked(tenant, run).await.unwrap());
     store.write(DropUnparked { tenant, run }).await.unwrap();
+    assert_eq!(finish(2).await.unwrap(), Changed::Done, "another process that parked them too comes to its end");
     assert!(store.unparked(10).await.unwrap().is_empty() && !store.is_unparked(tenant, run).await.unwrap());
     store.close().await;
     let again = restore().await.unwrap_err();

@@ -26,7 +26,7 @@ use crate::run::change::{ChangeSet, Context, LiveRow, SideWrite};
 use crate::run::decision::Basis;
 use crate::run::event::Event;
 use crate::run::receipt::Receipt;
-use crate::run::{Header, Run, Step, StepIteration, Trigger, UNDO_TRIGGER};
+use crate::run::{Header, Lineage, Run, Step, StepIteration, Trigger, UNDO_TRIGGER};
 use crate::state::{EffectClass, ReceiptState, RunState, StepState};
 use crate::time::{Millis, Timestamp};
 use crate::work::Claimer;
@@ -57,6 +57,7 @@ pub struct Opening {
     pub answers: Answers,
     pub judge: Arc<dyn Judge>,
     pub inherited: Vec<(u32, Step)>,
+    pub lineage: Option<Lineage>,
     pub starters: Vec<String>,
     pub named: Vec<StepIteration>,
     pub used: Used,
@@ -74,6 +75,7 @@ impl Opening {
             answers: Answers::new(),
             judge: Arc::new(AllowDeclared),
             inherited: Vec::new(),
+            lineage: None,
             starters: Vec::new(),
             named: Vec::new(),
             used: Used::default(),
@@ -98,7 +100,7 @@ impl Opening {
             priority: 0,
             created_at: START,
             deadline_at,
-            lineage: None,
+            lineage: self.lineage,
             started_by: Some(STARTER.into()),
         };
         StartRequest {

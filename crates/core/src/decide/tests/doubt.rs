@@ -7,7 +7,7 @@ use crate::decide::{Command, Outcome, is_recorded};
 use crate::json::Json;
 use crate::limits;
 use crate::machine::step::Resolution;
-use crate::plan::retry::ErrorClass;
+use crate::plan::retry::{ErrorClass, StepError};
 use crate::plan::{OnFailure, Plan};
 use crate::rejection::Rejection;
 use crate::run::Phase;
@@ -311,9 +311,17 @@ fn what_a_lost_worker_may_still_send_is_not_undone_before_it_has_arrived() {
     timed_out.after(Millis(500)).tells(Case::step_timeout);
     assert_eq!(timed_out.row().eligible_at, Some(timed_out.now + lease + settles));
 
-    let mut canceled = started(plan(vec![keyed()]));
-    canceled.tell(cancel(true)).tells(Case::lease_expired);
-    assert_eq!(canceled.row().eligible_at, Some(canceled.now + settles));
+    for ends in [Case::lease_expired, Case::release] {
+        let mut canceled = started(plan(vec![keyed()]));
+        canceled.tell(cancel(true)).tells(ends);
+        assert_eq!(canceled.row().eligible_at, Some(canceled.now + settles));
+    }
+
+    // Its worker may be the first to notice that the time is up, and drops the call.
+    let mut dropped = started(plan(vec![keyed().attempts(1)]));
+    let late = StepError::new(ErrorClass::Timeout, "STEP_TIMEOUT", "the step ran longer than its timeout");
+    dropped.tells(|case| case.reports(Outcome::Retry { error: late, backoff: None }));
+    assert_eq!((dropped.state(), dropped.row().eligible_at), (RunState::RollingBack, Some(dropped.now + settles)));
 
     // Another try does not call back what the first one has sent, whatever its worker says of itself.
     let mut retried = started(plan(vec![keyed().attempts(3)]));

@@ -66,7 +66,7 @@ fn what_is_left_out_of_heartbeats_is_undone_when_nothing_may_come_of_it() {
     for effect in [EffectClass::Keyed, EffectClass::Idempotent] {
         let mut case = Case::of(plan(vec![task("t").effect(effect)]));
         case.claim().tells(Case::release);
-        assert_eq!(case.run.notes.settled_at, None);
+        assert_eq!(case.run.notes.settled_at, Some(case.now + limits::EFFECT_SETTLES_AFTER));
         case.claim().tells(Case::left_out);
         assert_eq!((case.step(0).state(), case.step(0).failures), (StepState::Ready, 0));
         let settled_at = case.now + limits::SESSION_LEASE + limits::EFFECT_SETTLES_AFTER;

@@ -8,6 +8,7 @@ use crate::plan::{Plan, Work};
 use crate::rejection::Rejection;
 use crate::run::Lineage;
 use crate::state::{EffectClass, RunState, StepState};
+use crate::time::Millis;
 
 fn steps() -> Plan {
     plan(vec![
@@ -68,6 +69,27 @@ fn what_a_lost_attempt_may_still_send_is_waited_for_also_by_the_run_that_undoes(
     assert_eq!(old.state(), RunState::Succeeded);
     let case = undoing(&old, 0);
     assert_eq!(case.row().eligible_at, Some(old.now + limits::EFFECT_SETTLES_AFTER));
+}
+
+/// The lost attempt at undoing may still undo: what is done again must not come before that.
+#[test]
+fn what_was_undone_is_done_again_when_no_lost_attempt_may_undo_it_any_more() {
+    for (lost, waits) in [(true, true), (false, false)] {
+        let mut old = Case::of(plan(vec![task("a").undoable(), task("b").attempts(1)]));
+        old.run_step().claim().dies().claim();
+        if lost {
+            old.tells(Case::lease_expired).after(Millis(60_000)).claim();
+        }
+        old.complete();
+        assert_eq!(old.state(), RunState::Failed);
+        let resumed = resume(&old.run, Some(0)).unwrap();
+        let (inherited, lineage, used) = (resumed.inherited, Some(resumed.lineage), resumed.used);
+        let again =
+            Opening { inherited, lineage, used, run: 3, ..Opening::of(plan(vec![task("a").undoable(), task("b")])) };
+        let again = again.start();
+        let settled_at = old.run.notes.settled_at;
+        assert_eq!((settled_at.is_some(), again.row().eligible_at), (waits, Some(settled_at.unwrap_or(again.now))));
+    }
 }
 
 #[test]

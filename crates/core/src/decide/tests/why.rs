@@ -5,6 +5,7 @@ use super::plans::{Tuned as _, gate, plan, signal, task, tasks, timer};
 use crate::decide::{Command, Queued};
 use crate::ids::RunId;
 use crate::json::Json;
+use crate::limits;
 use crate::plan::retry::ErrorClass;
 use crate::plan::{OnDenial, OnFailure, Plan};
 use crate::run::receipt::Receipt;
@@ -163,6 +164,15 @@ fn a_running_step_a_retry_and_a_timer_say_until_when() {
     }
     let case = Case::of(plan(vec![timer("t", Millis(500))]));
     assert_eq!(first(&case), Cause::Timer { until: case.now + Millis(500) });
+}
+
+#[test]
+fn a_rollback_says_what_it_waits_for() {
+    let mut case = Case::of(plan(vec![task("a").undoable().attempts(1)]));
+    case.claim().tells(Case::lease_expired);
+    let because = explain(&case).because;
+    let settled_at = case.now + limits::EFFECT_SETTLES_AFTER;
+    assert!(because.contains(&Cause::Settling { until: settled_at }), "{because:?}");
 }
 
 #[test]
