@@ -20,7 +20,7 @@ BARS = [
     (("output",), "flood_rss_growth_mib", "at most", 64),
     (("output",), "flood_cut_mark", "at least", True),
     (("approvals",), "p99_ms", "at most", 500),
-    (("w1", "--runs", "10000", "--remote", "websocket"), "steps_per_s", "at least", 8_000),
+    (("w1", "--runs", "10000", "--remote=websocket"), "steps_per_s", "at least", 8_000),
 ]
 
 

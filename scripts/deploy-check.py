@@ -7,7 +7,8 @@ Alerts are checked and tested by promtool, the dashboards' queries are checked b
 one that a server has and every metric of a server is named by one of them, the subjects that operators look for have rows of their own
 with panels, every bound of a histogram that is asked for is one of a server's, every alert leads to a section of the runbooks, every
 variable and every command with its flags in the compose file, the manifests, the units and the images is one that the binary knows, and
-a worker that is deployed by them to run commands can make sandboxes.
+a worker that is deployed by them to run commands can make sandboxes, is let in with the profiles that it offers, and has no list that
+none of them reads.
 """
 
 import json
@@ -15,6 +16,8 @@ import re
 import subprocess
 import sys
 import tempfile
+import textwrap
+import tomllib
 import urllib.request
 from pathlib import Path
 
@@ -24,6 +27,13 @@ VARIABLES = {"$job": "interlock", "$instance": ".*", "$__rate_interval": "5m"}
 SUBJECTS = {"Assignments", "Run states", "Approval latency", "Command SLOs"}
 # Variables of the compose file itself, which no command of ours reads.
 OF_COMPOSE = {"INTERLOCK_IMAGE", "INTERLOCK_WORKER_IMAGE"}
+# Of the profiles of commands (docs/reference/sandbox.md).
+WITHOUT_ALLOW_LIST = {"dev-flex"}
+ON_THE_HOSTS_NETWORK = {"dev-flex"}
+# System calls that sandboxes are made with, and groups of systemd that have some of them.
+OF_SANDBOXES = {
+    "@mount", "@privileged", "@process", "@sandbox", "clone", "mount", "pivot_root", "sethostname", "umount2", "unshare",
+}
 
 
 def promtool(program: str, *arguments: str) -> None:
@@ -104,44 +114,133 @@ def commands(text: str) -> list[list[str]]:
     return [words for words in ours if words and "pg_isready" not in words]
 
 
-def settings(*units: str) -> dict[str, str]:
-    """What a unit and its drop-ins say in the end."""
-    return dict(re.findall(r"^(\w+)=(.*)$", "\n".join(units), re.MULTILINE))
+def settings(unit: str) -> dict[str, list[str]]:
+    """What a unit and its drop-ins say, in their order: many settings add up, and an empty one takes back those before it."""
+    said: dict[str, list[str]] = {}
+    for name, value in re.findall(r"^[ \t]*(\w+)[ \t]*=[ \t]*(.*?)[ \t]*$", unit.replace("\\\n", " "), re.MULTILINE):
+        said[name] = [*said.get(name, []), value] if value else []
+    return said
+
+
+def unit_without_sandboxes(unit: str) -> list[str]:
+    """What would keep a worker from making sandboxes in its unit with the drop-in."""
+    found = []
+    said = settings(unit)
+    last = lambda name: (said.get(name) or ["no"])[-1]
+    is_on = lambda name: last(name).lower() not in ("no", "false", "off", "0")
+    # A user namespace may mount a /proc of its own only where the one outside is whole.
+    for name in ("ProtectKernelTunables", "ProtectKernelLogs"):
+        if is_on(name):
+            found.append(f"the worker's unit masks parts of /proc: {name}={last(name)}")
+    for name in ("ReadOnlyPaths", "InaccessiblePaths", "TemporaryFileSystem", "BindPaths", "BindReadOnlyPaths"):
+        for value in said.get(name, []):
+            if "/proc" in value:
+                found.append(f"the worker's unit masks parts of /proc: {name}={value}")
+    if (said.get("ProcSubset") or ["all"])[-1] != "all":
+        found.append(f"the worker's unit hides parts of /proc: ProcSubset={last('ProcSubset')}")
+    if is_on("RestrictNamespaces"):
+        found.append("the worker's unit may make no namespaces: RestrictNamespaces")
+    if is_on("PrivateUsers"):
+        found.append(f"the worker's unit has users of its own, in which sandboxes have not been tried: PrivateUsers={last('PrivateUsers')}")
+    if is_on("ProtectControlGroups"):
+        found.append("the worker's unit may write no cgroups: ProtectControlGroups")
+    delegated = {word for value in said.get("Delegate", []) for word in value.split()} if is_on("Delegate") else set()
+    missing = {"pids", "memory", "cpu"} - delegated
+    if missing and last("Delegate").lower() not in ("yes", "true", "on", "1"):
+        found.append(f"the worker's unit is delegated no cgroups for {', '.join(sorted(missing))}")
+    if filters := said.get("SystemCallFilter"):
+        allowed = {word for value in filters if not value.startswith("~") for word in value.split()}
+        denied = {word.split(":")[0] for value in filters if value.startswith("~") for word in value[1:].split()}
+        if "@mount" not in allowed or not allowed & {"sethostname", "@privileged"} or denied & OF_SANDBOXES:
+            found.append(f"the worker's unit may not make all system calls of sandboxes: SystemCallFilter={' '.join(filters)}")
+    return found
+
+
+def values(text: str, key: str) -> list[str]:
+    """What YAML without comments says for a key, wherever that stands: in a line, in braces, or in the lines below, further in.
+    Python comes without a reader of YAML; what this one does not find is refused as missing."""
+    found = []
+    for at in re.finditer(rf"""(?<![\w"'.-])["']?{re.escape(key)}["']?:(?=[\s"'{{\[])""", text):
+        column = at.start() - (text.rfind("\n", 0, at.start()) + 1)
+        head, _, below = text[at.end() :].partition("\n")
+        # An anchor or a tag, which says nothing.
+        head = re.sub(r"^(\s*[&!]\S+)+", "", head).strip()
+        if head[:1] in ("{", "["):
+            rest, depth = text[text.index(head, at.end()) :], 0
+            for index, letter in enumerate(rest):
+                depth += (letter in "{[") - (letter in "}]")
+                if depth == 0:
+                    found.append(rest[: index + 1])
+                    break
+        elif head and head[0] not in "|>":
+            found.append(re.match(r"""["']?([^,}\]"']*)""", head)[1].strip())
+        else:
+            inside = []
+            for line in below.splitlines():
+                indent = len(line) - len(line.lstrip())
+                # The items of a list may stand below the key itself.
+                if line.strip() and indent <= column and not (indent == column and line.lstrip().startswith("- ")):
+                    break
+                inside.append(line)
+            found.append("\n".join(inside))
+    return found
+
+
+def items(text: str) -> list[str]:
+    """The items of a YAML list that is written in lines."""
+    return [f"  {item}" for item in re.split(r"(?m)^- ", textwrap.dedent(text))[1:]]
+
+
+def manifest_without_sandboxes(manifest: str) -> list[str]:
+    """What would keep a worker from making sandboxes in its manifest, or lets it seem to keep what it does not."""
+    invited = {name for names in re.findall(r"token create .*--profile ([\w,-]+)", manifest) for name in names.split(",")}
+    plain = re.sub(r"(?m)(^|[ \t])#.*$", "", manifest)
+    documents = re.split(r"(?m)^---$", plain)
+    found, workers = [], []
+    for document in documents:
+        for pod in values(document, "template"):
+            here = [one for listed in values(pod, "containers") for one in items(listed) if "INTERLOCK_COMMANDS" in one]
+            workers += here
+            for key, needed in (("hostUsers", "false"), ("shareProcessNamespace", "true")):
+                if here and values(pod, key) != [needed]:
+                    found.append(f"the pod of workers that run commands does not say {key}: {needed}")
+    if not workers:
+        found.append("no container of the manifest of workers that run commands names INTERLOCK_COMMANDS")
+    for container in workers:
+        for needed in ("INTERLOCK_WORKER_IDENTITY", "https://"):
+            if needed not in container:
+                found.append(f"the container of workers that run commands does not say {needed}")
+        if values(container, "procMount") != ["Unmasked"]:
+            found.append("the container of workers that run commands does not say procMount: Unmasked")
+        for filter_of in ("seccompProfile", "appArmorProfile"):
+            types = [kind for profile in values(container, filter_of) for kind in values(profile, "type")]
+            if types not in (["Unconfined"], ["Localhost"]):
+                found.append(f"the container of workers that run commands has a filter that refuses namespaces: {filter_of} is {types}")
+
+    lists = values(manifest, "commands.toml")
+    if not lists:
+        found.append("the manifest of workers that run commands has no commands.toml")
+    for text in lists:
+        said = tomllib.loads(textwrap.dedent(text))
+        offered = set(said.get("profiles", []))
+        if not offered or offered - invited:
+            found.append(f"the worker offers the profiles {sorted(offered) or 'of its host'}, and its token is for {sorted(invited)}")
+        if said.get("allow") and offered <= WITHOUT_ALLOW_LIST:
+            found.append(f"commands.toml has a list `allow`, which {', '.join(sorted(offered))} does not read")
+        if offered & ON_THE_HOSTS_NETWORK and not any(
+            values(document, "kind") == ["NetworkPolicy"] and "Egress" in "".join(values(document, "policyTypes"))
+            for document in documents
+        ):
+            found.append("commands have the pod's network, and no NetworkPolicy says where they may connect to")
+    return found
 
 
 def without_sandboxes(worker_image: str, unit: str, manifest: str) -> list[str]:
     """What would keep a worker from making sandboxes: in its image, its unit with the drop-in, its manifest."""
-    found = []
     last_stage = re.split(r"^FROM .*$", worker_image.replace("\\\n", " "), flags=re.MULTILINE)[-1]
-    if not re.search(r"^RUN .*apt-get install .*\bbubblewrap\b", last_stage, re.MULTILINE):
-        found.append("the worker's image has no bubblewrap")
-
-    said = settings(unit)
-    is_on = lambda name: said.get(name, "no").lower() not in ("no", "false", "off", "0", "")
-    # A user namespace may mount a /proc of its own only where the one outside is whole.
-    for name in ("ProtectKernelTunables", "ProtectKernelLogs"):
-        if is_on(name):
-            found.append(f"the worker's unit masks parts of /proc: {name}={said[name]}")
-    for name in ("ReadOnlyPaths", "InaccessiblePaths", "TemporaryFileSystem", "BindPaths", "BindReadOnlyPaths"):
-        if "/proc" in said.get(name, ""):
-            found.append(f"the worker's unit masks parts of /proc: {name}={said[name]}")
-    if said.get("ProcSubset", "all") != "all":
-        found.append(f"the worker's unit hides parts of /proc: ProcSubset={said['ProcSubset']}")
-    if is_on("RestrictNamespaces"):
-        found.append("the worker's unit may make no namespaces: RestrictNamespaces")
-    if is_on("ProtectControlGroups"):
-        found.append("the worker's unit may write no cgroups: ProtectControlGroups")
-    if missing := {"pids", "memory", "cpu"} - set(said.get("Delegate", "").split()):
-        found.append(f"the worker's unit is delegated no cgroups for {', '.join(sorted(missing))}")
-
-    manifest = re.sub(r"(?m)(^|\s)#.*$", "", manifest)
-    for needed in ("procMount: Unmasked", "hostUsers: false", "INTERLOCK_WORKER_IDENTITY", "INTERLOCK_COMMANDS", 'value: "https://'):
-        if needed not in manifest:
-            found.append(f"the manifest of workers that run commands does not say {needed}")
-    for refusing in ("seccompProfile: { type: RuntimeDefault }", "appArmorProfile: { type: RuntimeDefault }"):
-        if refusing in manifest:
-            found.append(f"the manifest of workers that run commands has a filter that refuses namespaces: {refusing}")
-    return found
+    has_bubblewrap = re.search(r"^RUN .*apt-get install .*\bbubblewrap\b", last_stage, re.MULTILINE)
+    of_image = [] if has_bubblewrap else ["the worker's image has no bubblewrap"]
+    return of_image + unit_without_sandboxes(unit) + manifest_without_sandboxes(manifest)
 
 
 def main() -> None:

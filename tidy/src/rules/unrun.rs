@@ -6,6 +6,9 @@ use crate::{Finding, Tree};
 /// What an example's fence may say that rustdoc runs or compiles. With any other word it is shown only.
 const COMPILED: &[&str] = &["", "rust", "no_run", "should_panic", "compile_fail"];
 const TESTS: &[&str] = &["#[test]", "#[tokio::test", "#[cfg(test"];
+/// A program under examples/ is compiled, and run by nobody, unless there is a test in it.
+const INSTEAD: &str =
+    "take that line out, or try it under tests/, or under examples/ with a test in it ([[example]] with `test = true`)";
 
 #[must_use]
 pub fn check(tree: &Tree) -> Vec<Finding> {
@@ -20,7 +23,7 @@ pub fn check(tree: &Tree) -> Vec<Finding> {
                     path: path.to_owned(),
                     line,
                     what: format!("nobody runs it: {manifest} says `{setting}`"),
-                    instead: "take that line out, or try it under tests/ or examples/".to_owned(),
+                    instead: INSTEAD.to_owned(),
                 }));
             };
             if is_off("test = false") {

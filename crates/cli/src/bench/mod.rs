@@ -43,7 +43,14 @@ pub struct BenchArgs {
     workers: usize,
     /// W1: the tasks run in another process, which talks to a server on this machine; over the WebSocket channel where no
     /// transport is named.
-    #[arg(long, value_enum, value_name = "TRANSPORT", num_args = 0..=1, default_missing_value = "websocket")]
+    #[arg(
+        long,
+        value_enum,
+        value_name = "TRANSPORT",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "websocket"
+    )]
     remote: Option<remote::BenchTransport>,
     #[command(flatten)]
     broker: BrokerArg,
@@ -155,16 +162,22 @@ mod tests {
 
     #[test]
     fn a_remote_worker_uses_the_channel_where_no_transport_is_named() {
-        let remote = |line: &[&str]| {
+        let read = |line: &[&str]| {
             let command = BenchArgs::augment_args(Command::new("bench"));
-            let matches = command.try_get_matches_from([&["bench", "w1"], line].concat()).unwrap();
+            let matches = command.try_get_matches_from([&["bench"], line].concat()).ok()?;
             let args = BenchArgs::from_arg_matches(&matches).unwrap();
-            (args.remote.map(remote::BenchTransport::as_str), args.json)
+            assert!(args.workload == Workload::W1, "{line:?}");
+            Some((args.remote.map(remote::BenchTransport::as_str), args.json))
         };
-        assert_eq!(remote(&[]), (None, false));
-        assert_eq!(remote(&["--remote"]), (Some("websocket"), false));
-        assert_eq!(remote(&["--remote", "--json"]), (Some("websocket"), true), "the next flag is no transport");
-        assert_eq!(remote(&["--remote", "http", "--json"]), (Some("http"), true));
-        assert_eq!(remote(&["--remote=redis"]), (Some("redis"), false));
+        assert_eq!(read(&["w1"]), Some((None, false)));
+        for line in [["w1", "--remote"], ["--remote", "w1"]] {
+            assert_eq!(read(&line), Some((Some("websocket"), false)), "{line:?}: what follows is no transport");
+        }
+        assert_eq!(read(&["w1", "--remote", "--json"]), Some((Some("websocket"), true)));
+        for line in [["w1", "--remote=http", "--json"], ["--remote=http", "--json", "w1"]] {
+            assert_eq!(read(&line), Some((Some("http"), true)), "{line:?}");
+        }
+        assert_eq!(read(&["w1", "--remote=redis"]), Some((Some("redis"), false)));
+        assert_eq!(read(&["w1", "--remote", "redis"]), None, "a transport stands behind an equals sign");
     }
 }

@@ -50,13 +50,13 @@ impl Remote {
         let broker = broker_arg.address()?.filter(|_| over == BenchTransport::Redis);
         anyhow::ensure!(
             over != BenchTransport::Redis || broker.is_some(),
-            "--remote redis needs a Redis: give its address with --broker redis://HOST:PORT or INTERLOCK_BROKER"
+            "--remote=redis needs a Redis: give its address with --broker redis://HOST:PORT or INTERLOCK_BROKER"
         );
         let front = Front::open_with(harness, broker).await?;
         let program = std::env::current_exe().context("cannot find this program")?;
         let mut worker = Command::new(program)
-            .args(["bench", "w1", "--remote", over.as_str(), "--works-for", &format!("http://{}", front.address)])
-            .args(["--in-flight", &slots.to_string()])
+            .args(["bench", "w1", &format!("--remote={}", over.as_str()), "--in-flight", &slots.to_string()])
+            .args(["--works-for", &format!("http://{}", front.address)])
             // Not as an argument: it may hold a password.
             .envs(broker_arg.as_text().map(|text| ("INTERLOCK_BROKER", text)))
             .envs(broker_arg.authority().map(|path| ("INTERLOCK_BROKER_CA", path)))

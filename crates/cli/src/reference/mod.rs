@@ -124,16 +124,21 @@ fn options(command: &Command, page: &mut String) {
     }
 }
 
-/// `-n`, `--limit <LIMIT>`, or `<RUN>`.
+/// `-n`, `--limit <LIMIT>`, `--browser[=<HOW>]`, or `<RUN>`.
 fn spelled(arg: &Arg) -> String {
     let value = arg.get_value_names().and_then(|names| names.first()).map(ToString::to_string);
     let value = value.unwrap_or_else(|| arg.get_id().as_str().to_uppercase());
-    let takes = arg.get_action().takes_values();
+    let value = match (arg.get_action().takes_values(), arg.is_require_equals_set()) {
+        (false, _) => String::new(),
+        (true, false) => format!(" <{value}>"),
+        // Such an option also stands alone.
+        (true, true) => format!("[=<{value}>]"),
+    };
     match (arg.get_short(), arg.get_long()) {
-        (None, None) => format!("`<{value}>`"),
+        (None, None) => format!("`{}`", value.trim_start()),
         (short, long) => {
             let short = short.map(|short| format!("`-{short}`"));
-            let long = long.map(|long| if takes { format!("`--{long} <{value}>`") } else { format!("`--{long}`") });
+            let long = long.map(|long| format!("`--{long}{value}`"));
             [short, long].into_iter().flatten().collect::<Vec<_>>().join(", ")
         }
     }

@@ -338,8 +338,11 @@ async fn start(args: StartWorkerArgs) -> anyhow::Result<()> {
         eprintln!("interlock: draining; running steps finish, then this worker stops");
         stopping.cancel();
     });
+    // Not only until `stop`: what goes on while the worker drains is told to the server, too.
+    let renewals = CancellationToken::new();
+    let _until_the_end = renewals.clone().drop_guard();
     if let Some(folder) = identity {
-        tokio::spawn(folder.keep_renewing(place, http, stop.clone()));
+        tokio::spawn(folder.keep_renewing(place, http, renewals));
     }
     let mut worker = Worker::new(transport, tasks, options);
     if let Some(commands) = commands {

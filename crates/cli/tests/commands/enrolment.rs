@@ -12,6 +12,7 @@ use crate::harness::{Output, Up, eventually};
 /// How long a worker's certificate is good here: it is renewed after two thirds of that.
 const LIFETIME_SECONDS: &str = "20";
 const WORKFLOW: &str = "name: e\nsteps: [{ id: a, task: echo, with: { x: 1 } }]\n";
+const SLOW_WORKFLOW: &str = "name: s\nsteps: [{ id: a, task: slow }]\n";
 
 /// Where things are, on the server's machine and on the worker's.
 struct Harness {
@@ -65,6 +66,13 @@ impl Harness {
         self.up.run(&arguments.iter().map(String::as_str).collect::<Vec<_>>())
     }
 
+    /// A one-time token, in its file.
+    fn invite(&self) {
+        let created =
+            self.up.run(&["worker", "token", "create", "build-7", "--environment", "none", "--file", &self.token]);
+        assert_eq!(created.code, 0, "{created:?}");
+    }
+
     /// A worker that has connected, and the file with what it says.
     fn started(&self, more: &[&str], log: &str) -> (KilledOnDrop, PathBuf) {
         let log = self.up.path(log);
@@ -91,9 +99,8 @@ fn an_enrolled_worker_goes_on_while_the_authority_is_replaced_until_it_is_revoke
     let harness = Harness::start();
     let up = &harness.up;
     assert_eq!(up.run(&["workflow", "apply", &up.file("e.yaml", WORKFLOW)]).code, 0);
+    harness.invite();
     let token = harness.token.as_str();
-    let created = up.run(&["worker", "token", "create", "build-7", "--environment", "none", "--file", token]);
-    assert_eq!(created.code, 0, "{created:?}");
     let (mut worker, log) = harness.started(&["--enrol-token-file", token], "worker.log");
     assert!(said(&log).contains("enrolled as wid_"), "{}", said(&log));
     harness.works(&log);
@@ -136,4 +143,30 @@ fn an_enrolled_worker_goes_on_while_the_authority_is_replaced_until_it_is_revoke
     assert!(eventually(|| said(&log).contains("the server refuses to give work")), "{}", said(&log));
     let spent = harness.run_worker("another", &["--enrol-token-file", token]);
     assert!(spent.code == 77 && spent.err.contains("could not enrol"), "{spent:?}");
+}
+
+#[test]
+fn a_worker_that_drains_goes_on_renewing_its_certificate() {
+    let harness = Harness::start();
+    let up = &harness.up;
+    assert_eq!(up.run(&["workflow", "apply", &up.file("s.yaml", SLOW_WORKFLOW)]).code, 0);
+    harness.invite();
+    let (begun, enough) = (up.path("begun"), up.path("enough"));
+    let waits = format!("touch {}\nwhile [ ! -e {} ]; do sleep 0.1; done\n", begun.display(), enough.display());
+    let slow = up.file("slow", &format!("#!/bin/sh\n{waits}echo '{{}}'\n"));
+    assert_eq!(up.shell(&format!("chmod +x {slow}")).code, 0);
+    let task = format!("slow={slow}");
+    let (mut worker, log) = harness.started(&["--enrol-token-file", &harness.token, "--task", &task], "worker.log");
+    let started = up.run(&["run", "start", "s"]);
+    assert_eq!(started.code, 0, "{started:?}");
+    assert!(eventually(|| begun.exists()), "{}", said(&log));
+
+    assert_eq!(up.shell(&format!("kill {}", worker.0.id())).code, 0);
+    assert!(eventually(|| said(&log).contains("draining")), "{}", said(&log));
+    let before = harness.facts("identity/worker.pem").serial;
+    assert!(eventually(|| harness.facts("identity/worker.pem").serial != before), "{}", said(&log));
+    std::fs::write(&enough, "").unwrap();
+    assert!(worker.0.wait().unwrap().success(), "{}", said(&log));
+    let state = || up.run(&["run", "show", "latest", "-o", "json"]).json()["state"].clone();
+    assert!(eventually(|| state() == "succeeded"), "{} {}", state(), said(&log));
 }

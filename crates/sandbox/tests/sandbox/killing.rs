@@ -30,8 +30,8 @@ fn mark(test: &str) -> String {
     format!("{test}-{}", std::process::id())
 }
 
-async fn grown(sandbox: &Sandbox, profile: Profile, mark: &str) -> Running {
-    let request = probe(profile, &["tree", mark]).watchdog(WATCHDOG_MAX);
+async fn grown(sandbox: &Sandbox, profile: Profile, mark: &str, watchdog: Duration) -> Running {
+    let request = probe(profile, &["tree", mark]).watchdog(watchdog);
     let mut running = sandbox.run(request).await.unwrap();
     assert_eq!(running.next().await.unwrap().text(), "grown\n");
     wait_for(mark, PROCESSES_OF_A_TREE).await;
@@ -53,7 +53,7 @@ async fn cancel_leaves_nothing() {
     let sandbox = sandbox().await;
     for profile in Profile::ALL {
         let mark = mark(profile.name());
-        let running = grown(&sandbox, *profile, &mark).await;
+        let running = grown(&sandbox, *profile, &mark, WATCHDOG_MAX).await;
         running.cancel();
         let ended = running.end().await;
         assert_eq!(ended.outcome, Outcome::Canceled, "{profile}");
@@ -76,8 +76,19 @@ async fn a_timeout_leaves_nothing() {
 async fn a_dropped_handle_leaves_nothing() {
     let sandbox = sandbox().await;
     let mark = mark("dropped");
-    drop(grown(&sandbox, Profile::ProdStandard, &mark).await);
+    drop(grown(&sandbox, Profile::ProdStandard, &mark, WATCHDOG_MAX).await);
     wait_for(&mark, 0).await;
+}
+
+#[tokio::test]
+async fn a_command_whose_worker_lives_outlives_its_watchdog() {
+    let sandbox = sandbox().await;
+    let (mark, watchdog) = (mark("renewed"), Duration::from_secs(3));
+    let running = grown(&sandbox, Profile::DevFlex, &mark, watchdog).await;
+    tokio::time::sleep(2 * watchdog).await;
+    assert_eq!(living(&mark), PROCESSES_OF_A_TREE, "the worker's renewals keep it alive");
+    running.cancel();
+    assert_eq!(running.end().await.outcome, Outcome::Canceled);
 }
 
 #[tokio::test]
