@@ -6,7 +6,7 @@ use std::time::Duration;
 use interlock_core::time::{Millis, Timestamp};
 use rcgen::{
     BasicConstraints, CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
-    KeyUsagePurpose, PublicKeyData, SanType,
+    KeyUsagePurpose, PublicKeyData, SanType, SerialNumber,
 };
 use zeroize::Zeroizing;
 
@@ -73,7 +73,7 @@ impl Authority {
     /// A certificate for a server with these names or addresses.
     pub fn issue_server(&self, names: &[String], now: Timestamp) -> Result<IssuedServer, PkiError> {
         let key = KeyPair::generate()?;
-        let mut params = leaf(ExtendedKeyUsagePurpose::ServerAuth, "interlock server");
+        let mut params = leaf(ExtendedKeyUsagePurpose::ServerAuth, "interlock server")?;
         for name in names {
             let host = match name.parse::<IpAddr>() {
                 Ok(address) => SanType::IpAddress(address),
@@ -97,7 +97,7 @@ impl Authority {
         now: Timestamp,
         lifetime: Millis,
     ) -> Result<String, PkiError> {
-        let mut params = leaf(ExtendedKeyUsagePurpose::ClientAuth, &identity.id.to_string());
+        let mut params = leaf(ExtendedKeyUsagePurpose::ClientAuth, &identity.id.to_string())?;
         let uri = identity.to_uri();
         let uri = uri.as_str().try_into().map_err(|_| PkiError::NotAWorker(uri.clone()))?;
         params.subject_alt_names.push(SanType::URI(uri));
@@ -115,14 +115,25 @@ fn authority_params(name: &str) -> CertificateParams {
     params
 }
 
-fn leaf(purpose: ExtendedKeyUsagePurpose, name: &str) -> CertificateParams {
+fn leaf(purpose: ExtendedKeyUsagePurpose, name: &str) -> Result<CertificateParams, PkiError> {
     let mut params = CertificateParams::default();
+    params.serial_number = Some(fresh_serial()?);
     params.distinguished_name = named(name);
     params.is_ca = IsCa::ExplicitNoCa;
     params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
     params.extended_key_usages = vec![purpose];
     params.use_authority_key_identifier_extension = true;
-    params
+    Ok(params)
+}
+
+/// By itself rcgen derives the number from the key, and a renewed certificate would have its predecessor's: of one authority
+/// no two may have the same.
+fn fresh_serial() -> Result<SerialNumber, PkiError> {
+    let mut bytes = [0; 16];
+    aws_lc_rs::rand::fill(&mut bytes).map_err(|_| PkiError::Random)?;
+    // Positive, and as long as it looks.
+    bytes[0] = bytes[0] & 0x7f | 0x40;
+    Ok(SerialNumber::from_slice(&bytes))
 }
 
 fn named(name: &str) -> DistinguishedName {
@@ -151,6 +162,8 @@ fn is_host(name: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use interlock_core::ids::{TenantId, WorkerIdentityId};
     use interlock_core::work::WorkerTerms;
     use uuid::Uuid;
@@ -200,6 +213,7 @@ mod tests {
         };
         let key = WorkerKey::generate().unwrap();
         let request = SigningRequest::parse(&key.signing_request().unwrap()).unwrap();
+        let mut serials = BTreeSet::new();
         for lifetime in [WORKER_LIFETIME, Millis::from_secs(20)] {
             let pem = authority().issue_worker(&request, &identity, NOW, lifetime).unwrap();
             let facts = CertificateFacts::of_pem(&pem).unwrap();
@@ -207,6 +221,7 @@ mod tests {
             assert_eq!((facts.not_after, facts.lifetime()), (NOW + lifetime, lifetime));
             assert_eq!(facts.public_key_der, request.public_key_der());
             assert_eq!(facts.issuer, "Interlock test");
+            assert!(serials.insert(facts.serial), "a certificate has its predecessor's number");
         }
     }
 }

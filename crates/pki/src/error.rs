@@ -25,4 +25,6 @@ pub enum PkiError {
     HostName(String),
     #[error("the certificate could not be made: {0}")]
     Making(#[from] rcgen::Error),
+    #[error("the certificate could not be made: the system gives no random numbers")]
+    Random,
 }

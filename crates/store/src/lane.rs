@@ -16,8 +16,8 @@ use tokio::sync::mpsc;
 use crate::blocked::Blocked;
 use crate::circuit_breaker::CircuitBreaker;
 use crate::error::{DbError, SubmitError};
+use crate::faults::Faults;
 use crate::feed::entries::Entry;
-use crate::options::Faults;
 use crate::submit::{Item, Lock, Outcome};
 
 /// Writes a group in one transaction.

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use super::draft::Draft;
 use super::{control, lost};
 use crate::ids::SessionId;
+use crate::limits;
 use crate::machine::assignment::{AssignmentEvent, next};
 use crate::plan::retry::{ErrorClass, StepError};
 use crate::rejection::Rejection;

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use interlock_core::ids::TenantId;
+use interlock_core::ids::{RunId, TenantId};
 use interlock_core::json::{Hash, Json};
 use interlock_core::plan::retry::{ErrorClass, StepError};
 use interlock_core::plan::{Accept, OnFailure, RollbackCondition, RollbackSpec, StepSpec, Undo, WaitFor, Work};
@@ -170,7 +170,8 @@ on_both! {
 
     async fn a_rollback_is_given_the_whole_of_what_it_undoes(database: &Database) {
         let folder = Folder::new();
-        let losing = || EngineOptions { session_lease: short_leases().session_lease, ..folder.options() };
+        let (session_lease, effect_settles_after) = (short_leases().session_lease, Millis(100));
+        let losing = || EngineOptions { session_lease, effect_settles_after, ..folder.options() };
         let engine = engine_with(database, losing()).await;
         let tenant = tenant(&engine, |_| {}).await;
         let mut pay = StepSpec::task("pay", "t");
@@ -299,8 +300,7 @@ on_both! {
         let folder = Folder::new();
         let engine = engine_with(database, folder.options()).await;
         let tenant = tenant(&engine, |_| {}).await;
-        let run = finished(&engine, tenant, &long("g")).await;
-        let other = finished(&engine, tenant, &long("k")).await;
+        let ended = finished(&engine, tenant, &["g", "k"].map(long)).await;
         assert_eq!(folder.objects().len(), 2);
         stop(engine).await;
 
@@ -314,7 +314,7 @@ on_both! {
             }
         };
         tokio::time::timeout(PATIENCE, gone).await.expect("the objects go");
-        for run in [run, other] {
+        for run in ended {
             assert!(engine.store().run_overview(tenant, run).await.unwrap().is_none());
         }
         stop(engine).await;
@@ -335,11 +335,15 @@ async fn until(is_so: impl AsyncFn() -> bool) {
     tokio::time::timeout(PATIENCE, seen).await.expect("it comes to be");
 }
 
-pub async fn finished(engine: &Engine, tenant: TenantId, inputs: &str) -> interlock_core::ids::RunId {
+async fn finished(engine: &Engine, tenant: TenantId, inputs: &[String]) -> Vec<RunId> {
     let once = plan(vec![StepSpec::task("only", "t")]);
-    let run = engine.runs().start(start(tenant, &once, inputs)).await.unwrap().run;
     let worker = work(engine, 1, |_| async { done("1") });
-    assert_eq!(ends(engine, tenant, run).await, RunState::Succeeded);
+    let mut runs = Vec::new();
+    for inputs in inputs {
+        let run = engine.runs().start(start(tenant, &once, inputs)).await.unwrap().run;
+        assert_eq!(ends(engine, tenant, run).await, RunState::Succeeded);
+        runs.push(run);
+    }
     worker.abort();
-    run
+    runs
 }

@@ -11,7 +11,7 @@ use tokio::sync::Semaphore;
 use super::memory::Memory;
 use super::{SqliteDb, file};
 use crate::error::{DbError, OpenError, ReadError};
-use crate::options::Faults;
+use crate::faults::Faults;
 
 pub(crate) enum SqliteReads {
     File(Arc<Pool>),
