@@ -94,7 +94,6 @@ caught! {
     condition_ignored = ConditionIgnored,
     changed_input_not_asked = ChangedInputNotAsked in Gates by 9,
     not_happened_too_early = NotHappenedTooEarly in Haste by 62,
-    unanswered_forgotten = UnansweredForgotten in Haste by 62,
     skew_not_tolerated = SkewNotTolerated in EagerStarters by 40,
     report_after_resolve_taken = ReportAfterResolveTaken in Haste by 76,
     unreadable_stops_loops = UnreadableStopsLoops in UnreadableRows by 25,

@@ -92,8 +92,6 @@ bugs! {
     TimelineNotNoticed,
     /// That an effect did not happen is believed as soon as its attempt has ended, also where the server ended it.
     NotHappenedTooEarly,
-    /// What had no answer in time is taken for something that will not arrive any more.
-    UnansweredForgotten,
     /// A wait compares the instants of two servers as if they had one clock.
     SkewNotTolerated,
     /// A report that comes after a person has resolved the doubt is answered as if it had been recorded.
