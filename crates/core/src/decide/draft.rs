@@ -139,26 +139,25 @@ impl<'a> Draft<'a> {
         if self.spec(position).effect_class() == EffectClass::Read {
             return;
         }
-        let settled_at = self.settled_at();
-        if self.notes().settled_at.is_none_or(|noted| noted < settled_at) {
-            self.notes_mut().settled_at = Some(settled_at);
+        let settled_at = Some(self.settled_at());
+        let is_rollback = self.spec(position).kind() == StepKind::Rollback;
+        let noted = if is_rollback { self.notes().undone_at } else { self.notes().settled_at };
+        if noted < settled_at {
+            let notes = self.notes_mut();
+            *(if is_rollback { &mut notes.undone_at } else { &mut notes.settled_at }) = settled_at;
         }
     }
 
     /// From when on a step may begin that is ready now: what undoes another, or does again what an earlier run has undone, not
     /// before all has arrived that attempts may have sent which ended before their answer.
     pub fn begins_at(&self, position: u32, ready_at: Timestamp) -> Timestamp {
-        match self.notes().settled_at {
-            Some(settled_at) if self.reverses(position) => ready_at.max(settled_at),
-            _ => ready_at,
-        }
-    }
-
-    /// Whether the step is the contrary of another one, which it must not overtake.
-    fn reverses(&self, position: u32) -> bool {
         let spec = self.spec(position);
-        let is_again = || self.run.header.lineage.is_some() && self.step(position).iteration > 0;
-        spec.kind() == StepKind::Rollback || spec.effect_class() != EffectClass::Read && is_again()
+        let arrived_at = match spec.kind() {
+            StepKind::Rollback => self.notes().settled_at,
+            _ if spec.effect_class() == EffectClass::Read || self.step(position).iteration == 0 => None,
+            _ => self.notes().undone_at,
+        };
+        arrived_at.map_or(ready_at, |arrived_at| ready_at.max(arrived_at))
     }
 
     /// Who asks for it, for people to read: a person, or a key by its name.

@@ -32,6 +32,8 @@ pub struct Used {
     pub unpriced: bool,
     /// From when on nothing can arrive any more that its lost attempts have sent.
     pub settled_at: Option<Timestamp>,
+    /// The same of lost attempts at its rollbacks.
+    pub undone_at: Option<Timestamp>,
 }
 
 /// `from`: the step to start at; by default the first that did not succeed. Steps before it keep their results if
@@ -133,8 +135,8 @@ fn carry(run: &Run, inherited: Vec<(u32, Step)>) -> Result<Resumed, Rejection> {
     let mut starters = run.notes.starters.clone();
     starters.extend(run.header.started_by.iter().filter(|person| !run.notes.starters.contains(person)).cloned());
     let lineage = Lineage { root_run_id: run.root(), resumed_from: run.id, resume_count };
-    let Notes { writes, spent_micros, tokens, unpriced, settled_at, .. } = run.notes;
-    let used = Used { writes, spent_micros, tokens, unpriced, settled_at };
+    let Notes { writes, spent_micros, tokens, unpriced, settled_at, undone_at, .. } = run.notes;
+    let used = Used { writes, spent_micros, tokens, unpriced, settled_at, undone_at };
     Ok(Resumed { lineage, inherited, starters, named: run.notes.named.clone(), used })
 }
 

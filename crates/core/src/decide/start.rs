@@ -106,6 +106,7 @@ pub fn open(request: StartRequest) -> Result<(Run, Opening), Rejection> {
             tokens: request.used.tokens,
             unpriced: request.used.unpriced,
             settled_at: request.used.settled_at,
+            undone_at: request.used.undone_at,
             ..Notes::default()
         },
         finished_at: None,

@@ -248,6 +248,9 @@ pub struct Notes {
     /// From when on nothing can arrive any more that attempts have sent whose workers have not said how they ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub settled_at: Option<Timestamp>,
+    /// From when on nothing can arrive any more that lost attempts at a rollback have sent, here or in an earlier run of the chain.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub undone_at: Option<Timestamp>,
     /// Who started or resumed an earlier run of the chain that this run continues, and who directed this one so that
     /// people were asked; excluded from approving it, as the one who started it is.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

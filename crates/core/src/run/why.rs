@@ -530,10 +530,11 @@ fn standing(run: &Run, now: Timestamp, around: Surroundings<'_>) -> Option<Cause
                 attempts_max: spec.retry_policy().max_attempts,
                 next_attempt_at: *eligible_at,
             }),
-            _ if *eligible_at > now => Some(match run.notes.settled_at {
-                Some(until) if until == *eligible_at => Cause::Settling { until },
-                _ => Cause::Timer { until: *eligible_at },
-            }),
+            _ if *eligible_at > now => {
+                let until = *eligible_at;
+                let settles = [run.notes.settled_at, run.notes.undone_at].contains(&Some(until));
+                Some(if settles { Cause::Settling { until } } else { Cause::Timer { until } })
+            }
             _ => Some(Cause::Unclaimed {
                 queue: spec.queue.clone(),
                 task: spec.task_name().map(str::to_owned),

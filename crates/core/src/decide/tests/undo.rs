@@ -87,8 +87,8 @@ fn what_was_undone_is_done_again_when_no_lost_attempt_may_undo_it_any_more() {
         let again =
             Opening { inherited, lineage, used, run: 3, ..Opening::of(plan(vec![task("a").undoable(), task("b")])) };
         let again = again.start();
-        let settled_at = old.run.notes.settled_at;
-        assert_eq!((settled_at.is_some(), again.row().eligible_at), (waits, Some(settled_at.unwrap_or(again.now))));
+        let undone_at = old.run.notes.undone_at;
+        assert_eq!((undone_at.is_some(), again.row().eligible_at), (waits, Some(undone_at.unwrap_or(again.now))));
     }
 }
 
