@@ -90,6 +90,8 @@ pub fn too_deep() -> String {
 
 /// The character that no stored text holds: PostgreSQL keeps none, and C reads it as the end.
 pub const NUL: char = '\0';
+/// What stands in its place where a text is only shown.
+pub const NUL_SHOWN: &str = "\u{fffd}";
 
 /// A JSON document kept as text. Cloning shares the bytes.
 #[derive(Clone, PartialEq, Eq)]

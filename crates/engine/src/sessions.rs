@@ -41,6 +41,10 @@ impl Sessions {
         self.map().remove(&session);
     }
 
+    fn silent(&self, now: Timestamp, silence: Millis) -> Vec<SessionId> {
+        self.map().iter().filter(|(_, info)| info.is_silent(now, silence)).map(|(session, _)| *session).collect()
+    }
+
     /// Forgets those that were silent for so long, and answers which are left.
     fn forget_silent(&self, now: Timestamp, silence: Millis) -> HashSet<SessionId> {
         let mut map = self.map();
@@ -277,8 +281,7 @@ impl Workers {
         let lease_expires_at = now + self.0.0.options.session_lease;
         let renewal = RenewSession { session, lease_expires_at, heartbeat_at: now, unlisted };
         if self.0.0.store.write(renewal).await? == Changed::Gone {
-            self.0.0.sessions.forget(session);
-            self.0.0.dispatch.forget_session(session);
+            self.forget_session(session);
             return Err(EngineError::SessionGone);
         }
         for at in lost {
@@ -375,6 +378,25 @@ impl Workers {
         self.0.0.dispatch.keep_sessions(&left);
     }
 
+    /// Forgets sessions that are over, of which this server has heard nothing for a lease: the polls of frozen workers are still
+    /// open.
+    pub(crate) async fn forget_expired_sessions(&self) -> Result<(), EngineError> {
+        let silent = self.0.0.sessions.silent(self.0.now(), self.0.0.options.session_lease);
+        for session in silent {
+            let row = self.0.0.store.session(session).await?;
+            if row.is_none_or(|row| row.state == WorkerState::Offline) {
+                self.forget_session(session);
+            }
+        }
+        Ok(())
+    }
+
+    /// Nothing is claimed for the session any more by this server. A worker that comes back registers anew.
+    pub(crate) fn forget_session(&self, session: SessionId) {
+        self.0.0.sessions.forget(session);
+        self.0.0.dispatch.forget_session(session);
+    }
+
     /// Ends a session in good order. What it still holds goes back at once.
     #[boxed]
     pub async fn unregister(&self, session: SessionId) -> Result<(), EngineError> {
@@ -391,8 +413,7 @@ impl Workers {
         if let Err(error) = self.lose_assignments(session, "its worker has left").await {
             tracing::debug!(%session, %error, "runs of an ending session could not be given to others yet");
         }
-        self.0.0.sessions.forget(session);
-        self.0.0.dispatch.forget_session(session);
+        self.forget_session(session);
         Ok(())
     }
 }

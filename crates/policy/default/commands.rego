@@ -34,7 +34,8 @@ command_reach contains 3 if {
 
 command_reach contains ranks[entry.blast_radius] if some entry in catalogued
 
-# `*` is one argument that is no option, `**` at the end is all the rest, everything else is itself.
+# `*` is one argument that is no option (to a shell, one with `+` is an option too), `**` at the end is all the rest,
+# everything else is itself.
 matches(given, wanted) if {
 	not "**" in wanted
 	count(given) == count(wanted)
@@ -56,7 +57,14 @@ fit(given, wanted) if {
 
 fits(argument, word) if argument == word
 
-fits(argument, "*") if not startswith(argument, "-")
+fits(argument, "*") if not is_option(argument)
+
+is_option(argument) if startswith(argument, "-")
+
+is_option(argument) if {
+	startswith(argument, "+")
+	names_shell
+}
 
 # Deny-list and destructive commands: listed under the program's name, each entry with arguments that must all be there.
 named_in(list) if {
@@ -90,17 +98,66 @@ deny contains {"rule": "command_not_allowed", "text": "the command is not on the
 	not shell_script
 }
 
-# A shell and an option with `c` behind it: `sh -c`, `bash -lc`, `env FOO=1 sh -c`.
+# The shells by all their names: restricted ones begin with `r`, and some are always known.
+shells contains name if some name in data.config.commands.shells
+
+shells contains restricted if {
+	some name in data.config.commands.shells
+	restricted := sprintf("r%s", [name])
+}
+
+shells contains name if some name in ["csh", "lksh", "mksh", "oksh", "pdksh", "posh", "pwsh", "rmksh", "tcsh", "yash"]
+
+is_shell(name) if name in shells
+
+# `ksh93`, `zsh-5.9`, `bash-static`.
+is_shell(name) if trim_right(trim_suffix(name, "-static"), "0123456789.-") in shells
+
+names_shell if {
+	some name in input.action.names
+	is_shell(name)
+}
+
+# A shell and an option with `c` behind it: `sh -c`, `sh +c`, `bash -lc`, `env FOO=1 sh -c`.
 shell_script if {
 	is_command
 	some i, name in input.action.names
-	name in data.config.commands.shells
+	is_shell(name)
 	some j, option in input.action.argv
 	j > i
+	script_option(option)
+}
+
+# `env -S` and `env --split-string`, also cut short: what it starts stands inside one argument.
+shell_script if {
+	is_command
+	some i, name in input.action.names
+	name == "env"
+	some j, option in input.action.argv
+	j > i
+	split_option(option)
+}
+
+script_option(option) if {
 	startswith(option, "-")
 	not startswith(option, "--")
 	contains(option, "c")
 }
+
+script_option(option) if {
+	startswith(option, "+")
+	contains(option, "c")
+}
+
+script_option(option) if startswith(option, "--c")
+
+split_option(option) if {
+	startswith(option, "-")
+	not startswith(option, "--")
+	contains(option, "S")
+}
+
+split_option(option) if startswith(option, "--s")
 
 # Scripts that are allowed are listed with their whole vector.
 script_listed if {

@@ -76,6 +76,43 @@ test_a_shell_script_needs_two_keys if {
 	not data.interlock.shell_script with input as file
 }
 
+counts_as_script(argv) if data.interlock.shell_script with input as command(argv, argv, {})
+
+test_a_plus_begins_an_option_of_a_shell if {
+	every argv in [["sh", "+c", "id"], ["bash", "-O", "extglob", "+c", "id"], ["env", "dash", "+ec", "id"]] {
+		counts_as_script(argv)
+	}
+	date := command(["/usr/bin/date", "+%c"], ["date", "+%c"], {})
+	not data.interlock.shell_script with input as date
+}
+
+test_other_names_of_shells_are_shells if {
+	every name in ["rbash", "ksh93", "rksh", "mksh", "zsh-5.9", "bash-static", "tcsh"] {
+		argv := ["env", name, "-c", "id"]
+		counts_as_script(argv)
+	}
+}
+
+test_what_env_splits_is_a_script if {
+	every option in ["-Ssh -c id", "-iS", "--s=sh -c id", "--split=sh -c id", "--split-string=sh -c id", "--sp"] {
+		argv := ["env", option, "sh -c id"]
+		counts_as_script(argv)
+	}
+	plainly := command(["env", "-i", "uptime"], ["env", "-i", "uptime"], {})
+	not data.interlock.shell_script with input as plainly
+}
+
+test_the_catalogue_lets_no_script_through if {
+	catalogue := {"/usr/bin/sh": [{"arguments": ["**"], "blast_radius": "low"}]}
+	sh := command(["/usr/bin/sh", "+c", "id"], ["sh", "+c", "id"], in_staging)
+	decided := data.interlock.decision with input as sh with data.config.commands.allow as catalogue
+	decided.verdict != "allow"
+	bash := command(["/usr/bin/bash", "+x", "id"], ["bash", "+x", "id"], in_staging)
+	not data.interlock.matches(["+x", "id"], ["*", "*"]) with input as bash
+	date := command(["/usr/bin/date", "+%s"], ["date", "+%s"], in_staging)
+	data.interlock.matches(["+%s"], ["*"]) with input as date
+}
+
 test_production_runs_no_scripts_but_listed_ones if {
 	there := {"workflow": {"profile": "prod-standard", "mode": "per_step"}}
 	runs := command(script, ["sh", "-c", "uptime"], there)

@@ -1,20 +1,26 @@
 //! Runs before every route: finds the caller, and whether the permission matrix lets them.
 
+use std::time::Duration;
+
 use axum::extract::{MatchedPath, Request, State};
 use axum::http::{HeaderMap, Method, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::Response;
 use interlock_core::tenant::identity::{Permission, Role};
 use interlock_protocol::identity::CSRF_HEADER;
+use tokio::time::Instant;
 
 use crate::api_error::ApiError;
 use crate::confinement;
-use crate::identity::{Caller, ShownKey, key};
+use crate::identity::{Caller, ShownKey, Via, key};
 use crate::matrix::{self, Line};
 use crate::origin;
 use crate::state::AppState;
 use crate::tls::PeerWorker;
 use crate::two_keys;
+
+/// A request that reads and has taken longer than this has waited for something.
+const WAITED_LONG: Duration = Duration::from_secs(1);
 
 /// Finds the caller, and refuses one without the route's permission. A route that the matrix does not list is not
 /// found.
@@ -41,8 +47,29 @@ pub async fn check(State(state): State<AppState>, request: Request, next: Next) 
         return Err(denied(&caller, line.needs));
     }
     let mut request = two_keys::check(&state, &caller, line, request).await?;
-    request.extensions_mut().insert(caller);
-    Ok(next.run(request).await)
+    request.extensions_mut().insert(caller.clone());
+    let (reads, began_at) = (*request.method() == Method::GET, Instant::now());
+    let response = next.run(request).await;
+    if reads && began_at.elapsed() >= WAITED_LONG {
+        check_again(&state, &caller, line.needs).await?;
+    }
+    Ok(response)
+}
+
+/// Who has waited for news may have lost the right to them in the meantime. A store that cannot be read takes nothing back.
+async fn check_again(state: &AppState, caller: &Caller, needed: Permission) -> Result<(), ApiError> {
+    // These are looked at again by what lasts longer than a request.
+    if matches!(caller.via, Via::Worker(_) | Via::Slack { .. }) {
+        return Ok(());
+    }
+    match state.identity().renewed(caller).await {
+        Ok(Some(now)) if now.may(needed) && now.workspace == caller.workspace => Ok(()),
+        Ok(_) => Err(ApiError::unauthorized()),
+        Err(error) => {
+            tracing::debug!(code = error.code(), "the credential of a request that waited could not be looked at");
+            Ok(())
+        }
+    }
 }
 
 /// A connection with a worker's certificate is that worker: it carries no second credential.

@@ -120,6 +120,9 @@ impl<T: DeserializeOwned> FromRequest<AppState> for Fields<T> {
     async fn from_request(request: Request, state: &AppState) -> Result<Self, ApiError> {
         let (method, headers) = (request.method().clone(), request.headers().clone());
         let bytes = body::read(request, state.unfinished()).await?;
+        if bytes.contains(&0) || bytes.windows(3).any(|three| three == b"%00") {
+            return Err(nul("the form"));
+        }
         let mut whole = Request::new(bytes.into());
         (*whole.method_mut(), *whole.headers_mut()) = (method, headers);
         let fields = Form::<T>::from_request(whole, state).await;
@@ -127,8 +130,9 @@ impl<T: DeserializeOwned> FromRequest<AppState> for Fields<T> {
     }
 }
 
-/// Fields that hold payloads, which are kept as JSON text and may hold every character, as an escape.
-const PAYLOADS: &[&str] = &["inputs", "input", "output", "payload", "data"];
+/// Fields that hold payloads, which are kept as JSON text and may hold every character, as an escape; and messages, which only
+/// tell, and are kept with a mark in the place of a NUL.
+const PAYLOADS: &[&str] = &["inputs", "input", "output", "payload", "data", "request", "response", "message"];
 
 /// All other texts become columns, and PostgreSQL keeps no NUL there.
 fn check_nul(text: &[u8]) -> Result<(), ApiError> {

@@ -5,7 +5,7 @@ use interlock_core::ids::{
     ApprovalId, ChangeId, DecisionId, DelegationId, InboundId, JobId, KeyId, OutboundId, OutboxId, ReceiptId, RunId,
     ScheduleId, ServerId, SessionId, SignalId, SlackId, TenantId, UserId, WorkerIdentityId,
 };
-use interlock_core::json::{Hash, Json};
+use interlock_core::json::{self, Hash, Json};
 use interlock_core::time::Timestamp;
 
 use crate::error::CorruptRow;
@@ -62,17 +62,19 @@ impl From<Timestamp> for Value {
 }
 impl From<&str> for Value {
     fn from(value: &str) -> Self {
-        Self::Text(value.to_owned())
+        Self::from(value.to_owned())
     }
 }
 impl From<&String> for Value {
     fn from(value: &String) -> Self {
-        Self::Text(value.clone())
+        Self::from(value.clone())
     }
 }
+/// PostgreSQL keeps no NUL in a text, and would refuse the whole commit. What names something has none, because requests with
+/// one are refused; a text that only tells, such as a message in which an output stands, is kept with a mark in its place.
 impl From<String> for Value {
     fn from(value: String) -> Self {
-        Self::Text(value)
+        Self::Text(if value.contains(json::NUL) { value.replace(json::NUL, json::NUL_SHOWN) } else { value })
     }
 }
 impl From<&Json> for Value {

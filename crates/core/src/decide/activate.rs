@@ -6,7 +6,7 @@ use super::{fail, gated};
 use crate::governance::action::Action;
 use crate::governance::judge::{Decision, Judged};
 use crate::ids::ApprovalId;
-use crate::json::Json;
+use crate::json::{self, Json};
 use crate::limits;
 use crate::machine::step::{StepEvent, Verdict};
 use crate::plan::retry::{ErrorClass, POLICY_DENIED, POLICY_UNAVAILABLE, StepError};
@@ -300,7 +300,8 @@ pub(super) fn request(draft: &mut Draft<'_>, gate: &Gate, purpose: Purpose, reas
         reason,
         quorum: gate.quorum,
         approvers: gate.approvers.clone(),
-        message: gate.message.clone(),
+        // As it is stored: the digest of what people see is over this.
+        message: gate.message.as_ref().map(|message| message.replace(json::NUL, json::NUL_SHOWN)),
         on_reject: gate.on_reject,
         on_expiry: gate.on_expiry,
         requested_at: now,

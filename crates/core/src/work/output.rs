@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::AttemptRef;
+use crate::json;
 use crate::state::{UnknownName, names};
 
 names!(
@@ -48,11 +49,15 @@ pub struct OutputTaken {
     pub cut: bool,
 }
 
-/// The text of some bytes. What is no UTF-8 is spelled out as `\xNN`, so that a reader does not take it for text.
+/// The text of some bytes. What is no UTF-8 is spelled out as `\xNN`, so that a reader does not take it for text, and so is NUL,
+/// which no text may hold.
 pub fn text_of(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(bytes.len());
     for part in bytes.utf8_chunks() {
-        text.push_str(part.valid());
+        for (number, between) in part.valid().split(json::NUL).enumerate() {
+            text.push_str(if number == 0 { "" } else { "\\x00" });
+            text.push_str(between);
+        }
         for byte in part.invalid() {
             // Writing to a string cannot fail.
             let _ = fmt::Write::write_fmt(&mut text, format_args!("\\x{byte:02x}"));
@@ -69,5 +74,6 @@ mod tests {
     fn bytes_that_are_no_text_are_seen() {
         assert_eq!(text_of("größe\n".as_bytes()), "größe\n");
         assert_eq!(text_of(b"a\xff\xfeb\xc3"), "a\\xff\\xfeb\\xc3");
+        assert_eq!(text_of(b"\0a\0\0b"), "\\x00a\\x00\\x00b");
     }
 }

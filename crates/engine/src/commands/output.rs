@@ -63,7 +63,7 @@ impl Workers {
             let (chunk, batch) = (limits::OUTPUT_CHUNK_BYTES_MAX, limits::OUTPUT_BATCH_BYTES_MAX);
             return invalid(format!("a chunk of output has at most {chunk} bytes, a batch {batch}"));
         }
-        if chunks.windows(2).any(|pair| pair[1].seq != pair[0].seq + 1) || chunks[0].seq == 0 {
+        if chunks.windows(2).any(|pair| pair[0].seq.checked_add(1) != Some(pair[1].seq)) || chunks[0].seq == 0 {
             return invalid(
                 "the chunks of a batch are numbered one after the other, the first one of all with 1".into(),
             );

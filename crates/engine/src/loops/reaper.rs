@@ -53,6 +53,7 @@ async fn reap(engine: &Engine, now: Timestamp, patient_until: Timestamp) -> Resu
         engine.one_of_many(claim.tenant, claim.run, engine.give_up(&claim, timeout)).await?;
     }
     store.write(ExpireSessions { now }).await?;
+    engine.workers().forget_expired_sessions().await?;
     loop {
         let batch_max = REAP_BATCH_MAX + engine.0.set_aside.count();
         let lost = store.lost_claims(now, batch_max).await?;
@@ -64,6 +65,8 @@ async fn reap(engine: &Engine, now: Timestamp, patient_until: Timestamp) -> Resu
                 continue;
             }
             log_orphan(claim.at(), &engine.worker_name(claim.session));
+            // Its poll may still be open, and must not be answered with the step that it has just lost.
+            engine.workers().forget_session(claim.session);
             let expired = |position, attempt| Command::LeaseExpired { position, attempt };
             let worked = engine.one_of_many(tenant, run, engine.give_up(&claim, expired)).await?;
             reaped += usize::from(worked == ItemOutcome::Done);

@@ -3,14 +3,16 @@
 use std::time::Duration;
 
 use crate::harness::{
-    Database, PATIENCE, done, ends, engine, hello, options, plan, plan_with, report, start, stop, tenant,
+    Database, PATIENCE, done, ends, engine, engine_with, hello, options, plan, plan_with, report, short_leases, start,
+    stop, tenant,
 };
 use crate::on_both;
 use interlock_core::ids::RunId;
 use interlock_core::plan::StepSpec;
+use interlock_core::plan::retry::{Backoff, RetryPolicy};
 use interlock_core::rejection::Rejection;
 use interlock_core::run::change::Context;
-use interlock_core::state::RunState;
+use interlock_core::state::{RunState, StepState};
 use interlock_core::time::Millis;
 use interlock_core::work::{Assignment, WorkerHello};
 use interlock_engine::EngineError;
@@ -44,6 +46,30 @@ on_both! {
         let after = engine(database).await;
         assert_eq!(after.workers().heartbeat(session, &held, false).await.unwrap(), held[..1]);
         stop(after).await;
+    }
+
+    async fn an_open_poll_of_a_worker_whose_lease_is_over_is_given_nothing(database: &Database) {
+        let engine = engine_with(database, short_leases()).await;
+        let tenant = tenant(&engine, |_| {}).await;
+        let session = engine.workers().register(hello(2)).await.unwrap().session;
+        let mut work = steps(1);
+        work[0].retry = Some(RetryPolicy { max_attempts: 5, backoff: Backoff::Fixed { delay: Millis(0) } });
+        let run = engine.runs().start(start(tenant, &plan(work), "null")).await.unwrap().run;
+        assert_eq!(engine.workers().poll(session, 1, PATIENCE).await.unwrap().len(), 1);
+        // A frozen worker: its connection is open, and it sends no heartbeats.
+        let polling = engine.clone();
+        let polling = tokio::spawn(async move { polling.workers().poll(session, 1, PATIENCE).await });
+        let lost = async {
+            while engine.store().steps(tenant, run).await.unwrap()[0].failures == 0 {
+                tokio::time::sleep(Duration::from_millis(50)).await;
+            }
+        };
+        tokio::time::timeout(PATIENCE, lost).await.expect("its step is taken back");
+        tokio::time::sleep(Duration::from_secs(2)).await;
+        let step = engine.store().steps(tenant, run).await.unwrap().swap_remove(0);
+        assert_eq!((step.attempt, step.state), (1, StepState::Ready), "it waits for a worker that lives");
+        polling.abort();
+        stop(engine).await;
     }
 
     async fn the_last_place_is_for_a_tenant_below_its_share(database: &Database) {

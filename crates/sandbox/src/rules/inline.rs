@@ -1,72 +1,126 @@
 //! Code on the command line. A rule that allows an interpreter for scripts must not allow every program there is.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-/// Interpreters, and the options after which code follows, as single letters or whole words.
-const INTERPRETERS: &[(&str, &[char], &[&str])] = &[
-    ("sh", &['c'], &[]),
-    ("ash", &['c'], &[]),
-    ("bash", &['c'], &[]),
-    ("dash", &['c'], &[]),
-    ("fish", &['c', 'C'], &["--command", "--init-command"]),
-    ("ksh", &['c'], &[]),
-    ("mksh", &['c'], &[]),
-    ("zsh", &['c'], &[]),
-    ("csh", &['c'], &[]),
-    ("tcsh", &['c'], &[]),
-    ("pwsh", &['c'], &["-Command", "-EncodedCommand", "-command"]),
+/// An interpreter, and the options after which code follows, as single letters or whole words.
+type Known = (&'static str, &'static [char], &'static [&'static str]);
+
+/// Interpreters whose options begin with `-`.
+const INTERPRETERS: &[Known] = &[
+    ("env", &['S'], &["--split-string"]),
     ("python", &['c'], &[]),
     ("pypy", &['c'], &[]),
-    ("perl", &['e', 'E'], &[]),
+    ("perl", &['e', 'E', 'M', 'm', 'd'], &[]),
     ("ruby", &['e'], &[]),
     ("lua", &['e'], &[]),
-    ("node", &['e', 'p'], &["--eval", "--print"]),
-    ("nodejs", &['e', 'p'], &["--eval", "--print"]),
+    ("luajit", &['e'], &[]),
+    ("node", &['e', 'p'], &["--eval", "--print", "--import"]),
+    ("nodejs", &['e', 'p'], &["--eval", "--print", "--import"]),
+    ("bun", &['e', 'p'], &["--eval", "--print"]),
     ("deno", &[], &["eval"]),
-    ("php", &['r'], &["--run"]),
-    ("su", &['c'], &["--command"]),
+    ("php", &['r', 'B', 'R', 'E'], &["--run", "--process-begin", "--process-code", "--process-end"]),
+    ("make", &['E'], &["--eval"]),
+    ("gmake", &['E'], &["--eval"]),
+    ("su", &['c'], &["--command", "--session-command"]),
+    ("runuser", &['c'], &["--command", "--session-command"]),
+    ("flock", &['c'], &["--command"]),
     ("script", &['c'], &["--command"]),
-    ("env", &['S'], &["--split-string"]),
+];
+
+/// Shells. Their options begin with `-` or `+`: to most of them `+c` is `-c`.
+const SHELLS: &[Known] = &[
+    ("sh", &['c'], &["--command"]),
+    ("ash", &['c'], &["--command"]),
+    ("bash", &['c'], &["--command"]),
+    ("csh", &['c'], &["--command"]),
+    ("dash", &['c'], &["--command"]),
+    ("fish", &['c', 'C'], &["--command", "--init-command"]),
+    ("ksh", &['c'], &["--command"]),
+    ("lksh", &['c'], &["--command"]),
+    ("mksh", &['c'], &["--command"]),
+    ("oksh", &['c'], &["--command"]),
+    ("pdksh", &['c'], &["--command"]),
+    ("posh", &['c'], &["--command"]),
+    ("pwsh", &['c', 'C'], &["-Command", "-EncodedCommand", "-encodedcommand"]),
+    ("rbash", &['c'], &["--command"]),
+    ("rksh", &['c'], &["--command"]),
+    ("rmksh", &['c'], &["--command"]),
+    ("rsh", &['c'], &["--command"]),
+    ("rzsh", &['c'], &["--command"]),
+    ("tcsh", &['c'], &["--command"]),
+    ("yash", &['c'], &["--command"]),
+    ("zsh", &['c'], &["--command"]),
 ];
 
 /// The first argument of these is code as soon as there is one that is not an option.
-const TAKES_CODE: &[&str] = &["awk", "gawk", "mawk", "nawk", "eval"];
+const TAKES_CODE: &[&str] = &["awk", "gawk", "mawk", "nawk", "original-awk", "eval"];
+
+/// What distributions put behind the name of an interpreter, besides versions.
+const BUILDS: &[&str] = &["-dbg", "-static", ".distrib", ".real", ".shared", ".static"];
+
+/// Where programs are looked for that an argument names without a folder.
+const FOLDERS: &[&str] = &["/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"];
 
 /// The interpreter that would run code from these arguments. Every argument that names one counts, because `env`,
-/// `timeout`, `find -exec` and their kin start what their arguments say.
+/// `timeout`, `find -exec` and their kin start what their arguments say. A link counts as what it leads to.
 pub(super) fn interpreter(argv: &[String], resolved: &Path) -> Option<String> {
-    let resolved = resolved.to_str().unwrap_or_default();
     for (at, argument) in argv.iter().enumerate() {
-        let names = [argument.as_str(), if at == 0 { resolved } else { "" }];
-        for name in names {
-            let base = base_name(name);
-            let rest = &argv[at + 1..];
-            let known = INTERPRETERS.iter().find(|(interpreter, ..)| *interpreter == base);
-            if let Some((interpreter, letters, words)) = known
-                && rest.iter().any(|option| is_inline(option, letters, words))
-            {
-                return Some((*interpreter).to_owned());
-            }
-            if TAKES_CODE.contains(&base) && rest.iter().any(|argument| !argument.starts_with('-')) {
-                return Some(base.to_owned());
+        let rest = &argv[at + 1..];
+        if rest.is_empty() {
+            break;
+        }
+        let led_to = if at == 0 { vec![resolved.to_owned()] } else { targets(argument) };
+        let led_to = led_to.iter().filter_map(|path| path.to_str());
+        for name in std::iter::once(argument.as_str()).chain(led_to) {
+            let found = runs_code(name, rest);
+            if found.is_some() {
+                return found.map(str::to_owned);
             }
         }
     }
     None
 }
 
-/// `/usr/bin/python3.11` is `python`.
-fn base_name(name: &str) -> &str {
+/// The interpreter of this name, if it would run code from the arguments that follow.
+fn runs_code(name: &str, rest: &[String]) -> Option<&'static str> {
     let base = name.rsplit('/').next().unwrap_or(name);
-    let version = base.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
-    version.trim_end_matches('-')
+    for (known, signs) in [(INTERPRETERS, &['-'][..]), (SHELLS, &['-', '+'])] {
+        for (interpreter, letters, words) in known {
+            let is_known = is_called(base, interpreter);
+            if is_known && rest.iter().any(|option| is_inline(option, signs, letters, words)) {
+                return Some(interpreter);
+            }
+        }
+    }
+    let has_code = rest.iter().any(|argument| !argument.starts_with('-'));
+    TAKES_CODE.iter().copied().find(|interpreter| has_code && is_called(base, interpreter))
 }
 
-/// Letters may be joined: `-ec`. Code may follow at once: `-cprint(1)`.
-fn is_inline(option: &str, letters: &[char], words: &[&str]) -> bool {
-    let by_word =
-        words.iter().any(|word| option == *word || option.strip_prefix(word).is_some_and(|r| r.starts_with('=')));
-    let by_letter = option.starts_with('-') && !option.starts_with("--") && option[1..].contains(letters);
+/// `python3.11`, `perl5.36-x86_64-linux-gnu`, `zsh-5.9`, `bash-static`: what stands before the version or the build.
+fn is_called(base: &str, interpreter: &str) -> bool {
+    let Some(rest) = base.strip_prefix(interpreter) else { return false };
+    let is_version = rest.trim_start_matches('-').starts_with(|c: char| c.is_ascii_digit());
+    is_version || rest.trim_matches(['.', '-']).is_empty() || BUILDS.contains(&rest)
+}
+
+/// The files that an argument leads to if it is the name of a program.
+fn targets(argument: &str) -> Vec<PathBuf> {
+    if argument.starts_with('/') {
+        return std::fs::canonicalize(argument).into_iter().collect();
+    }
+    if argument.is_empty() || argument.starts_with(['-', '+', '.']) || argument.contains('/') {
+        return Vec::new();
+    }
+    FOLDERS.iter().filter_map(|folder| std::fs::canonicalize(Path::new(folder).join(argument)).ok()).collect()
+}
+
+/// Letters may be joined: `-ec`. Code may follow at once: `-cprint(1)`. Long options may be cut short: `--split=sh`.
+fn is_inline(option: &str, signs: &[char], letters: &[char], words: &[&str]) -> bool {
+    let name = option.split('=').next().unwrap_or(option);
+    let is_cut =
+        |word: &str| word.starts_with('-') && !name.trim_start_matches('-').is_empty() && word.starts_with(name);
+    let by_word = words.iter().any(|word| name == *word || is_cut(word));
+    let by_letter = option.starts_with(signs) && !option.starts_with("--") && option[1..].contains(letters);
     by_word || by_letter
 }
 
@@ -107,6 +161,91 @@ mod tests {
         {
             assert_eq!(found(line), None, "{line}");
         }
+    }
+
+    #[test]
+    fn options_of_shells_begin_with_a_plus_too() {
+        for line in [
+            "/usr/bin/sh +c id",
+            "/usr/bin/bash +c id",
+            "/usr/bin/bash -O extglob +c id",
+            "/usr/bin/dash +ec id",
+            "/usr/bin/env zsh +c id",
+            "/usr/bin/nohup ksh93 +xc id",
+        ] {
+            assert!(found(line).is_some(), "{line}");
+        }
+        for line in ["/usr/bin/sh /opt/a.sh +x", "/usr/bin/date +%c", "/usr/bin/python3 /opt/a.py +c"] {
+            assert_eq!(found(line), None, "{line}");
+        }
+    }
+
+    #[test]
+    fn long_options_may_be_cut_short() {
+        let whole = "--split-string";
+        for end in 3..=whole.len() {
+            for argument in [format!("{}=sh -c \"echo X\"", &whole[..end]), whole[..end].to_owned()] {
+                let argv = vec!["/usr/bin/env".to_owned(), argument.clone(), "sh -c id".to_owned()];
+                assert_eq!(interpreter(&argv, Path::new("/usr/bin/env")), Some("env".to_owned()), "{argument}");
+            }
+        }
+        for line in ["/usr/bin/su --comm=id", "/usr/bin/fish --comm id", "/usr/bin/php --ru 1", "/usr/bin/make --ev=1"]
+        {
+            assert!(found(line).is_some(), "{line}");
+        }
+        for line in ["/usr/bin/env --ignore-environment id", "/usr/bin/env -- id", "/usr/bin/bash --norc /opt/a.sh"] {
+            assert_eq!(found(line), None, "{line}");
+        }
+    }
+
+    #[test]
+    fn other_names_of_an_interpreter_count_wherever_they_stand() {
+        for name in [
+            "rbash",
+            "dash",
+            "ash",
+            "zsh",
+            "zsh5",
+            "zsh-5.9",
+            "ksh93",
+            "rksh",
+            "mksh",
+            "lksh",
+            "bash-static",
+            "tcsh",
+            "python3",
+            "python3.13t",
+            "python3.11-dbg",
+            "pypy3",
+        ] {
+            for before in ["/usr/bin/env", "/usr/bin/nice", "/usr/bin/nohup", "/usr/bin/timeout 5", "/usr/bin/setsid"] {
+                let line = format!("{before} {name} -c 1");
+                assert!(found(&line).is_some(), "{line}");
+            }
+        }
+        for line in [
+            "/usr/bin/xargs perl5.36.0 -e 1",
+            "/usr/bin/env perl5.36-x86_64-linux-gnu -e 1",
+            "/usr/bin/env nodejs -e 1",
+            "/usr/bin/env busybox ash -c id",
+            "/usr/bin/env php8.2 -r 1",
+        ] {
+            assert!(found(line).is_some(), "{line}");
+        }
+        for line in ["/usr/bin/sha256sum -c a", "/usr/bin/tar -x script.tar -c", "/usr/bin/curl env.json -S"] {
+            assert_eq!(found(line), None, "{line}");
+        }
+    }
+
+    #[test]
+    fn behind_another_program_a_link_is_what_it_leads_to() {
+        let folder = std::env::temp_dir().join(format!("interlock-inline-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let link = folder.join("harmless");
+        let _ = std::os::unix::fs::symlink("/bin/sh", &link);
+        let line = format!("/usr/bin/env {} -c id", link.display());
+        assert!(found(&line).is_some(), "{line}");
+        std::fs::remove_dir_all(&folder).unwrap();
     }
 
     #[test]

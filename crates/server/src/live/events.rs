@@ -47,10 +47,17 @@ pub fn stream(hub: Hub, subscription: Subscription, credential: Credential) -> R
 }
 
 impl Reading {
+    async fn refusal_if_revoked(&mut self) -> Option<Bytes> {
+        if Instant::now() < self.credential.due() || !self.credential.is_revoked().await {
+            return None;
+        }
+        self.over = true;
+        Some(control_event(&Credential::refusal()))
+    }
+
     async fn next(&mut self) -> Bytes {
-        if self.credential.due() <= Instant::now() && self.credential.is_revoked().await {
-            self.over = true;
-            return control_event(&Credential::refusal());
+        if let Some(refusal) = self.refusal_if_revoked().await {
+            return refusal;
         }
         let shutdown = self.hub.shutdown().clone();
         let next = tokio::select! {
@@ -60,6 +67,10 @@ impl Reading {
                 Err(_) => return control_event(&Control::Heartbeat { last_event_id: String::new() }),
             },
         };
+        // It may have been due while this waited.
+        if let Some(refusal) = self.refusal_if_revoked().await {
+            return refusal;
+        }
         let last_event_id = Cursor::after(self.subscription.cursor()).to_string();
         let last_word = match next {
             Ok(Next::Frames(frames)) => return joined(frames),

@@ -238,11 +238,13 @@ async fn write(
                 Outgoing::Answer(text) => (Message::Text(text), false),
                 Outgoing::Close { code, reason } => (Message::Close(Some(CloseFrame { code, reason })), true),
             };
-            if !matches!(timeout(SEND_TIMEOUT, sink.feed(message)).await, Ok(Ok(()))) {
+            let fed = timeout(SEND_TIMEOUT, sink.feed(message)).await;
+            if last {
+                // Where the worker has closed first, this frame is not taken, and the answer to its own goes out.
+                let _ = timeout(SEND_TIMEOUT, sink.close()).await;
                 return;
             }
-            if last {
-                let _ = timeout(SEND_TIMEOUT, sink.close()).await;
+            if !matches!(fed, Ok(Ok(()))) {
                 return;
             }
             next = ready.try_recv().ok();

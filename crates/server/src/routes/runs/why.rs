@@ -9,10 +9,11 @@ use interlock_core::run::why::{self, DecidedApproval, Explanation, Surroundings}
 use interlock_core::run::{Phase, Run};
 use interlock_core::state::{ApprovalState, ReceiptState, RunState};
 use interlock_protocol::runs::path;
-use interlock_store::{ApprovalRow, SessionRow};
+use interlock_store::{ApprovalRow, RunSummary, SessionRow};
 
 use super::skipped::{self, LookedAt};
 use crate::api_error::ApiError;
+use crate::identity::Caller;
 use crate::request::NamedRun;
 use crate::state::AppState;
 
@@ -26,7 +27,11 @@ use crate::state::AppState;
     params(("run" = RunId, Path)),
     responses((status = 200, description = "The causes, the weightiest first, and the remedies.", body = Explanation)),
 )]
-pub async fn why(State(state): State<AppState>, named: NamedRun) -> Result<Json<Explanation>, ApiError> {
+pub async fn why(
+    State(state): State<AppState>,
+    caller: Caller,
+    named: NamedRun,
+) -> Result<Json<Explanation>, ApiError> {
     let found = state.for_tenant(named.tenant).load_run(named.run).await?;
     let run = found.ok_or_else(|| ApiError::unknown_run(named.run))?;
     let sessions = state.for_tenant(named.tenant).worker_sessions().await?;
@@ -51,7 +56,7 @@ pub async fn why(State(state): State<AppState>, named: NamedRun) -> Result<Json<
     let workers = Some(workers(&run, &counted, at, bundle));
     let skipped = skipped::skipped(&run, &counted, at);
     let throttle = state.runs().throttle(&run).await?;
-    let holder = holder(&state, &run).await?;
+    let holder = holder(&state, &caller, &run).await?;
     let heartbeat = state.for_tenant(named.tenant).heartbeat(named.run).await?;
     let holding = match &run.current().phase {
         Phase::Running { session, .. } => sessions.iter().find(|row| row.id == *session),
@@ -124,11 +129,13 @@ async fn left_in_doubt(state: &AppState, run: &Run) -> Result<Vec<Receipt>, ApiE
 }
 
 /// The run that a queued one waits for, and where it stands.
-async fn holder(state: &AppState, run: &Run) -> Result<Option<(RunId, RunState)>, ApiError> {
+/// The run that holds the subject, where the caller may see it.
+async fn holder(state: &AppState, caller: &Caller, run: &Run) -> Result<Option<(RunId, RunState)>, ApiError> {
     let Some(subject) = run.header.subject.as_ref().filter(|_| run.is_queued()) else { return Ok(None) };
     let store = state.for_tenant(run.tenant);
     let Some(holder) = store.subject_holder(subject).await? else { return Ok(None) };
-    Ok(store.run_overview(holder).await?.map(|row| (holder, row.state)))
+    let is_seen = |row: &RunSummary| caller.workspace.as_deref().is_none_or(|own| own == row.workspace);
+    Ok(store.run_overview(holder).await?.filter(is_seen).map(|row| (holder, row.state)))
 }
 
 /// The policy bundle in force, where the policy has kept workers from the run's current step.
