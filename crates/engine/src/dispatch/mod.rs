@@ -418,6 +418,9 @@ impl Dispatch {
         state.run_offers.take(session);
         state.refusals.forget(session);
         state.offers.forget(session);
+        drop(state);
+        // Its poll, if one is open, ends.
+        self.work.notify_waiters();
     }
 
     /// How often the bounds of dispatch have mattered since the engine was opened.

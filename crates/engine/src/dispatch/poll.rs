@@ -123,6 +123,10 @@ impl Workers {
             let work = dispatch.work.notified();
             tokio::pin!(work);
             work.as_mut().enable();
+            // Its lease has run out while it waited.
+            if self.0.0.sessions.get(session).is_none() {
+                return Err(EngineError::SessionGone);
+            }
             if dispatch.state().run_offers.has_some(session) {
                 return Ok(Vec::new());
             }
