@@ -13,7 +13,7 @@ command_names contains input.action.names[0] if is_command
 
 command_names contains name if {
 	is_command
-	input.action.names[0] in data.config.commands.wrappers
+	starts_others
 	some name in input.action.names
 }
 
@@ -23,7 +23,27 @@ catalogued contains entry if {
 	not shell_script
 	some entry in data.config.commands.allow[program]
 	matches(arguments, entry.arguments)
+	names_started(entry.arguments)
 }
+
+# Of a program that starts others an entry says which: by its absolute path, before anything that is left open.
+names_started(words) if not starts_others
+
+names_started(words) if {
+	every word in words {
+		is_fixed(word)
+	}
+}
+
+names_started(words) if {
+	some i, word in words
+	startswith(word, "/")
+	every earlier in array.slice(words, 0, i) {
+		is_fixed(earlier)
+	}
+}
+
+is_fixed(word) if not word in {"*", "**"}
 
 # What nobody knows may reach anywhere.
 command_reach contains 3 if {
@@ -85,9 +105,32 @@ deny contains {"rule": "command_denied", "text": "the command is on the deny-lis
 	named_in(data.config.commands.deny)
 }
 
+# Variables that are set: by the step, and by arguments, as in `env NAME=value …`.
+variables contains name if some name in input.action.env
+
+variables contains name if {
+	is_command
+	some starter in data.config.commands.sets_variables
+	starter in command_names
+	some argument in arguments
+	not startswith(argument, "-")
+	contains(argument, "=")
+	name := substring(argument, 0, indexof(argument, "="))
+}
+
 deny contains {"rule": "command_environment", "text": "a command may not set the variable", "about": name} if {
-	some name in input.action.env
-	name in data.config.commands.variables_denied
+	some name in variables
+	is_denied(name)
+}
+
+is_denied(variable) if variable in data.config.commands.variables_denied
+
+is_denied(variable) if strings.any_prefix_match(variable, beginnings_denied)
+
+beginnings_denied contains beginning if {
+	some known in data.config.commands.variables_denied
+	endswith(known, "*")
+	beginning := trim_suffix(known, "*")
 }
 
 # Which environments run catalogued commands only.
@@ -98,74 +141,13 @@ deny contains {"rule": "command_not_allowed", "text": "the command is not on the
 	not shell_script
 }
 
-# The shells by all their names: restricted ones begin with `r`, and some are always known.
-shells contains name if some name in data.config.commands.shells
-
-shells contains restricted if {
-	some name in data.config.commands.shells
-	restricted := sprintf("r%s", [name])
-}
-
-shells contains name if some name in ["csh", "lksh", "mksh", "oksh", "pdksh", "posh", "pwsh", "rmksh", "tcsh", "yash"]
-
-is_shell(name) if name in shells
-
-# `ksh93`, `zsh-5.9`, `bash-static`.
-is_shell(name) if trim_right(trim_suffix(name, "-static"), "0123456789.-") in shells
-
-names_shell if {
-	some name in input.action.names
-	is_shell(name)
-}
-
-# A shell and an option with `c` behind it: `sh -c`, `sh +c`, `bash -lc`, `env FOO=1 sh -c`.
-shell_script if {
-	is_command
-	some i, name in input.action.names
-	is_shell(name)
-	some j, option in input.action.argv
-	j > i
-	script_option(option)
-}
-
-# `env -S` and `env --split-string`, also cut short: what it starts stands inside one argument.
-shell_script if {
-	is_command
-	some i, name in input.action.names
-	name == "env"
-	some j, option in input.action.argv
-	j > i
-	split_option(option)
-}
-
-script_option(option) if {
-	startswith(option, "-")
-	not startswith(option, "--")
-	contains(option, "c")
-}
-
-script_option(option) if {
-	startswith(option, "+")
-	contains(option, "c")
-}
-
-script_option(option) if startswith(option, "--c")
-
-split_option(option) if {
-	startswith(option, "-")
-	not startswith(option, "--")
-	contains(option, "S")
-}
-
-split_option(option) if startswith(option, "--s")
-
 # Scripts that are allowed are listed with their whole vector.
 script_listed if {
 	shell_script
 	input.action.argv in data.config.commands.scripts
 }
 
-deny contains {"rule": "shell_script", "text": "production runs no shell scripts but those that are listed"} if {
+deny contains {"rule": "shell_script", "text": "production runs no scripts or commands from arguments but those that are listed"} if {
 	production
 	shell_script
 	not script_listed

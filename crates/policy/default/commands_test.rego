@@ -65,41 +65,35 @@ test_some_variables_may_not_be_set if {
 	verdict_on(harmless) == "allow"
 }
 
-script := ["/bin/sh", "-c", "uptime"]
-
-test_a_shell_script_needs_two_keys if {
-	runs := command(script, ["sh", "-c", "uptime"], {})
-	"two_keys" in rules_on(runs)
-	hidden := command(["/usr/bin/env", "A=1", "bash", "-lc", "x"], ["env", "A=1", "bash", "-lc", "x"], {})
-	data.interlock.shell_script with input as hidden
-	file := command(["/bin/sh", "/opt/a.sh"], ["sh", "a.sh"], {})
-	not data.interlock.shell_script with input as file
+test_variables_that_arguments_set_count_as_those_of_the_step if {
+	every argv in [["env", "LD_PRELOAD=/x", "uptime"], ["sudo", "-n", "GIT_SSH=/x", "uptime"], ["nice", "env", "A=1", "PATH=/x", "id"]] {
+		"command_environment" in rules_on(command(argv, argv, {}))
+	}
+	every argv in [["env", "LANG=C", "uptime"], ["make", "PATH=/x"], ["env", "--unset=PATH", "uptime"]] {
+		not "command_environment" in rules_on(command(argv, argv, {}))
+	}
+	prefix := command(["/usr/bin/uptime"], ["uptime"], {"action": {"env": ["PYTHONPATH"]}})
+	rules_on(prefix) == {"command_environment"}
 }
 
-counts_as_script(argv) if data.interlock.shell_script with input as command(argv, argv, {})
+starting_catalogue := {"/usr/bin/timeout": [
+	{"arguments": ["5", "/usr/bin/id", "**"], "blast_radius": "low"},
+	{"arguments": ["6", "*"], "blast_radius": "low"},
+	{"arguments": ["7", "**"], "blast_radius": "low"},
+	{"arguments": ["8", "id"], "blast_radius": "low"},
+]}
 
-test_a_plus_begins_an_option_of_a_shell if {
-	every argv in [["sh", "+c", "id"], ["bash", "-O", "extglob", "+c", "id"], ["env", "dash", "+ec", "id"]] {
-		counts_as_script(argv)
-	}
-	date := command(["/usr/bin/date", "+%c"], ["date", "+%c"], {})
-	not data.interlock.shell_script with input as date
+known_to_start(argv) if {
+	timed := command(array.concat(["/usr/bin/timeout"], argv), array.concat(["timeout"], argv), in_staging)
+	entries := data.interlock.catalogued with input as timed with data.config.commands.allow as starting_catalogue
+	count(entries) > 0
 }
 
-test_other_names_of_shells_are_shells if {
-	every name in ["rbash", "ksh93", "rksh", "mksh", "zsh-5.9", "bash-static", "tcsh"] {
-		argv := ["env", name, "-c", "id"]
-		counts_as_script(argv)
-	}
-}
-
-test_what_env_splits_is_a_script if {
-	every option in ["-Ssh -c id", "-iS", "--s=sh -c id", "--split=sh -c id", "--split-string=sh -c id", "--sp"] {
-		argv := ["env", option, "sh -c id"]
-		counts_as_script(argv)
-	}
-	plainly := command(["env", "-i", "uptime"], ["env", "-i", "uptime"], {})
-	not data.interlock.shell_script with input as plainly
+test_what_a_program_starts_is_named_by_its_path if {
+	known_to_start(["5", "/usr/bin/id", "-u"])
+	known_to_start(["8", "id"])
+	not known_to_start(["6", "/usr/bin/id"])
+	not known_to_start(["7", "/usr/bin/id"])
 }
 
 test_the_catalogue_lets_no_script_through if {
@@ -112,6 +106,8 @@ test_the_catalogue_lets_no_script_through if {
 	date := command(["/usr/bin/date", "+%s"], ["date", "+%s"], in_staging)
 	data.interlock.matches(["+%s"], ["*"]) with input as date
 }
+
+script := ["/bin/sh", "-c", "uptime"]
 
 test_production_runs_no_scripts_but_listed_ones if {
 	there := {"workflow": {"profile": "prod-standard", "mode": "per_step"}}

@@ -16,7 +16,7 @@ two_key_reasons contains "its blast radius is high" if reach == 3
 
 two_key_reasons contains "it is destructive" if destructive
 
-two_key_reasons contains "it runs a shell script" if {
+two_key_reasons contains "it runs a script or a command from its arguments" if {
 	shell_script
 	not script_listed
 }

@@ -71,10 +71,86 @@ struct Commands {
     allow: BTreeMap<String, Vec<Catalogued>>,
     deny: BTreeMap<String, Vec<Vec<String>>>,
     destructive: BTreeMap<String, Vec<Vec<String>>>,
-    shells: Vec<String>,
+    shells: Vec<ProgramName>,
+    shell_options: Vec<CodeOption>,
+    interpreters: BTreeMap<ProgramName, Vec<CodeOption>>,
+    runners: BTreeMap<ProgramName, Vec<CodeOption>>,
+    harmless: BTreeMap<String, BTreeMap<String, Vec<HarmlessValue>>>,
+    restrained: BTreeMap<String, Vec<String>>,
+    builds: Vec<Build>,
     scripts: Vec<Vec<String>>,
     variables_denied: Vec<String>,
     wrappers: Vec<String>,
+    sets_variables: Vec<String>,
+    opaque: Vec<String>,
+}
+
+/// The name of a program, without a folder and a version. The empty one would be the beginning of every name.
+#[derive(Deserialize, PartialEq, Eq, PartialOrd, Ord)]
+#[serde(try_from = "String")]
+struct ProgramName;
+
+impl TryFrom<String> for ProgramName {
+    type Error = String;
+
+    fn try_from(name: String) -> Result<Self, String> {
+        let fine = !name.is_empty() && !name.contains('/') && !name.ends_with(['.', '-']);
+        if fine { Ok(Self) } else { Err(format!("`{name}` is not the name of a program, such as `python`")) }
+    }
+}
+
+/// An option after which code follows, or a command.
+#[derive(Deserialize)]
+#[serde(try_from = "String")]
+struct CodeOption;
+
+impl TryFrom<String> for CodeOption {
+    type Error = String;
+
+    fn try_from(option: String) -> Result<Self, String> {
+        let words: Vec<&str> = option.split(' ').collect();
+        let is_nothing = |word: &&str| word.is_empty() || (word.len() > 1 && word.bytes().all(|byte| byte == b'-'));
+        // `--eval=` would be no beginning of `--eval=1`, so it would never be found.
+        let never =
+            words.len() > 2 || words.iter().any(is_nothing) || (option.starts_with('-') && option.contains('='));
+        if never || option == "-" {
+            return Err(format!("`{option}` is not an option, such as `-c`, `--eval`, `eval`, `*` or `clone -u`"));
+        }
+        Ok(Self)
+    }
+}
+
+/// A value with which an option runs nothing.
+#[derive(Deserialize)]
+#[serde(try_from = "String")]
+struct HarmlessValue;
+
+impl TryFrom<String> for HarmlessValue {
+    type Error = String;
+
+    fn try_from(value: String) -> Result<Self, String> {
+        let is_lower = value.to_lowercase() == value;
+        if value.is_empty() || value == "*" || value == "!" || !is_lower {
+            return Err(format!(
+                "`{value}` is not a value that runs nothing: write `none`, `user=*` or `!=`, in lower case"
+            ));
+        }
+        Ok(Self)
+    }
+}
+
+/// What stands behind the name of a program, as in `bash-static`. With a letter in front it could be another program.
+#[derive(Deserialize)]
+#[serde(try_from = "String")]
+struct Build;
+
+impl TryFrom<String> for Build {
+    type Error = String;
+
+    fn try_from(build: String) -> Result<Self, String> {
+        let fine = build.starts_with(['.', '-']);
+        if fine { Ok(Self) } else { Err(format!("`{build}` is not a build: it begins with `-` or `.`")) }
+    }
 }
 
 #[derive(Deserialize)]

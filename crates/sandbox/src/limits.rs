@@ -25,7 +25,7 @@ pub const CHUNKS_WAITING_MAX: usize = 64;
 
 /// From the start of bubblewrap to the attestation.
 pub const START_TIMEOUT: Duration = Duration::from_secs(15);
-/// How long a command lives without renewals.
+/// How long a command lives without renewals, at most.
 pub const WATCHDOG: Duration = Duration::from_secs(15);
 /// The shim's own clock runs this much longer than the worker's.
 pub const SHIM_WALL_GRACE: Duration = Duration::from_secs(5);

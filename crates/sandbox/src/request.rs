@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use tokio::time::Instant;
+
 use crate::Profile;
 use crate::egress::Target;
 use crate::limits;
@@ -27,6 +29,7 @@ pub struct Request {
     pub(crate) redacted: Vec<SecretValue>,
     pub(crate) egress: Vec<Target>,
     pub(crate) timeout: Option<Duration>,
+    pub(crate) end_by: Option<Instant>,
     pub(crate) watchdog: Duration,
     pub(crate) terminate_grace: Duration,
 }
@@ -49,6 +52,7 @@ impl Request {
             redacted: Vec::new(),
             egress: Vec::new(),
             timeout: None,
+            end_by: None,
             watchdog: limits::WATCHDOG,
             terminate_grace: Duration::ZERO,
         }
@@ -96,6 +100,19 @@ impl Request {
     /// At most the profile's limit, which also holds where this is not called.
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.timeout = Some(timeout);
+        self
+    }
+
+    /// Its time is up then at the latest, however long it took to start the command.
+    pub fn end_by(mut self, at: Instant) -> Self {
+        self.end_by = Some(at);
+        self
+    }
+
+    /// How long the caller's own lease is. A command whose caller stands still is ended before others take its work over: after
+    /// three quarters of the lease, since the last quarter may have passed before the caller stood still, and after 15 s at most.
+    pub fn lease(mut self, lease: Duration) -> Self {
+        self.watchdog = limits::WATCHDOG.min(lease * 3 / 4);
         self
     }
 
@@ -286,6 +303,15 @@ mod tests {
         assert_eq!(plain().read_only("/usr/share").check(), Ok(()));
         let work = request(Profile::ProdCritical, &["/usr/bin/id"]).work("/tmp");
         assert!(refused(&work).contains("no work folder"));
+    }
+
+    #[test]
+    fn a_command_ends_before_the_lease_of_a_caller_that_stands_still() {
+        for (lease_ms, watchdog_ms) in [(400, 300), (4_000, 3_000), (20_000, 15_000), (3_600_000, 15_000)] {
+            let request = plain().lease(Duration::from_millis(lease_ms));
+            assert_eq!(request.watchdog, Duration::from_millis(watchdog_ms));
+        }
+        assert_eq!(plain().watchdog, limits::WATCHDOG);
     }
 
     #[test]

@@ -133,6 +133,7 @@ impl Sandbox {
             broker,
             renewed: true,
             terminate_grace: request.terminate_grace,
+            end_by: request.end_by,
         };
         running::start(launch, &host.programs, prepared).await.map_err(|error| match error {
             StartError::NotAttested(why) => SandboxError::NotAttested(why),

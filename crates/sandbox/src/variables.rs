@@ -143,6 +143,8 @@ pub(crate) fn changes_code(name: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::{Value, json};
+
     use super::*;
 
     #[test]
@@ -173,6 +175,15 @@ mod tests {
         for name in ["HOME", "LANG", "TZ", "TARGET", "REGION", "KUBECONFIG", "INTERLOCK_RUN_ID"] {
             assert!(!changes_code(name), "{name}");
         }
+    }
+
+    #[test]
+    fn the_shipped_policy_denies_the_same_variables() {
+        let data: Value = serde_json::from_str(include_str!("../../policy/default/data.json")).unwrap();
+        let beginnings = CODE_PREFIXES.iter().map(|prefix| format!("{prefix}*"));
+        let mut ours: Vec<String> = CODE.iter().map(|name| (*name).to_owned()).chain(beginnings).collect();
+        ours.sort_unstable();
+        assert_eq!(data["config"]["commands"]["variables_denied"], json!(ours));
     }
 
     #[test]

@@ -91,6 +91,9 @@ pub fn commanded_profile(capability: &str) -> Option<&str> {
     capability.strip_prefix(StepKind::Command.as_str())?.strip_prefix(':')
 }
 
+/// What [`environment_of`] says.
+pub const ENVIRONMENTS: &[&str] = &["prod", "staging", "dev", "none", "unknown"];
+
 /// The environment of a profile, in the words of the policy.
 pub fn environment_of(profile: Option<&str>) -> &'static str {
     match profile {

@@ -261,6 +261,7 @@ impl Prover<'_> {
             broker: None,
             renewed,
             terminate_grace: Duration::ZERO,
+            end_by: None,
         };
         let started = running::start(launch, &self.host.programs, prepared).await;
         let mut running = started.map_err(|error| error.to_string())?;

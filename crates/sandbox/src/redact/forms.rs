@@ -6,8 +6,11 @@ use zeroize::{Zeroize, Zeroizing};
 
 /// Shorter encoded forms would be found in ordinary text.
 const ENCODED_BYTES_MIN: usize = 6;
-/// A line of a longer secret counts as a secret from this length on.
-const LINE_BYTES_MIN: usize = 16;
+/// A line of a longer secret counts as a secret from this length on. Shorter ones are words such as `user` or `}`, which would be
+/// found all over ordinary output; they are covered where the whole secret is printed.
+const LINE_BYTES_MIN: usize = 8;
+/// By how many spaces the lines of a secret may be indented where it is printed, as in YAML.
+const INDENT_MAX: usize = 8;
 
 /// One way of writing a unit.
 pub(super) type Spelling = Vec<u8>;
@@ -52,7 +55,12 @@ pub(super) fn needles(secret: &[u8]) -> Vec<Needle> {
 fn escaped(value: &[u8]) -> Needle {
     let mut units = Vec::new();
     for part in value.utf8_chunks() {
-        for c in part.valid().chars() {
+        let mut characters = part.valid().chars().peekable();
+        while let Some(c) = characters.next() {
+            if c == '\n' || c == '\r' && characters.next_if_eq(&'\n').is_some() {
+                units.push(line_end());
+                continue;
+            }
             let mut spelled = [0; 4];
             let raw = c.encode_utf8(&mut spelled).as_bytes();
             let mut spellings = vec![raw.to_vec()];
@@ -67,6 +75,19 @@ fn escaped(value: &[u8]) -> Needle {
         }
     }
     Needle { units }
+}
+
+/// The end of a line inside a value: as it is, as other systems write it, or with the next line indented. Otherwise the whole
+/// value would not be found where a program prints it so, and its short lines would be left.
+fn line_end() -> Vec<Spelling> {
+    let mut spellings = vec![b"\n".to_vec()];
+    percent(b"\n", &mut spellings);
+    json('\n', &mut spellings);
+    for other in ["\r\n", "%0D%0A", "%0d%0a", "\\r\\n", "\\u000D\\u000A", "\\u000d\\u000a", "\n\t"] {
+        spellings.push(other.into());
+    }
+    spellings.extend((1..=INDENT_MAX).map(|width| format!("\n{:width$}", "").into_bytes()));
+    spellings
 }
 
 fn percent(raw: &[u8], spellings: &mut Vec<Spelling>) {

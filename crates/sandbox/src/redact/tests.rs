@@ -103,6 +103,26 @@ fn a_line_of_a_long_secret_and_a_value_with_a_line_end_are_found() {
 }
 
 #[test]
+fn short_lines_of_a_secret_go_with_the_whole_of_it_and_stay_in_other_text() {
+    let secret = "ann\n{ 4711\n}\n\nhunter22\n";
+    for (text, expected) in [
+        (secret, "[redacted]\n"),
+        ("x ann\r\n{ 4711\r\n}\r\n\r\nhunter22\r\n", "x [redacted]\r\n"),
+        ("doc: |\n  ann\n  { 4711\n  }\n\n  hunter22\nend", "doc: |\n  [redacted]\nend"),
+        ("\tann\n\t{ 4711\n\t}\n\n\thunter22", "\t[redacted]"),
+        (r#"{"a":"ann\r\n{ 4711\r\n}\r\n\r\nhunter22"}"#, r#"{"a":"[redacted]"}"#),
+        ("ann%0D%0A%7B%204711%0D%0A%7D%0D%0A%0D%0Ahunter22", "[redacted]"),
+        ("it is hunter22 again", "it is [redacted] again"),
+        ("ann has {\n}\n\n", "ann has {\n}\n\n"),
+    ] {
+        assert_eq!(redact(&[secret], text), expected);
+        assert_same_at_every_border(&values(&[secret]), text.as_bytes());
+    }
+    let windows = secret.replace('\n', "\r\n");
+    assert_eq!(redact(&[&windows], secret), "[redacted]\n");
+}
+
+#[test]
 fn what_looks_like_a_secret_is_taken_out() {
     let key = |begin: &str, len: usize| format!("{begin}{}", "A1".repeat(len / 2));
     let block = format!("-----BEGIN RSA {}-----\nabc\ndef\n-----END RSA {}-----\nafter", "PRIVATE KEY", "PRIVATE KEY");

@@ -1,127 +1,93 @@
-//! Code on the command line. A rule that allows an interpreter for scripts must not allow every program there is.
+//! Code on the command line, and options by which a program runs another command. A rule that allows an interpreter for scripts,
+//! or a program for its own work, must not allow every program there is.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-/// An interpreter, and the options after which code follows, as single letters or whole words.
-type Known = (&'static str, &'static [char], &'static [&'static str]);
+use super::names::{is_called, names};
+use super::programs::{HARMLESS, INTERPRETERS, ProgramOptions, RESTRAINED, RUNNERS, SHELL_OPTIONS, SHELLS};
+use super::started::StartedCommands;
 
-/// Interpreters whose options begin with `-`.
-const INTERPRETERS: &[Known] = &[
-    ("env", &['S'], &["--split-string"]),
-    ("python", &['c'], &[]),
-    ("pypy", &['c'], &[]),
-    ("perl", &['e', 'E', 'M', 'm', 'd'], &[]),
-    ("ruby", &['e'], &[]),
-    ("lua", &['e'], &[]),
-    ("luajit", &['e'], &[]),
-    ("node", &['e', 'p'], &["--eval", "--print", "--import"]),
-    ("nodejs", &['e', 'p'], &["--eval", "--print", "--import"]),
-    ("bun", &['e', 'p'], &["--eval", "--print"]),
-    ("deno", &[], &["eval"]),
-    ("php", &['r', 'B', 'R', 'E'], &["--run", "--process-begin", "--process-code", "--process-end"]),
-    ("make", &['E'], &["--eval"]),
-    ("gmake", &['E'], &["--eval"]),
-    ("su", &['c'], &["--command", "--session-command"]),
-    ("runuser", &['c'], &["--command", "--session-command"]),
-    ("flock", &['c'], &["--command"]),
-    ("script", &['c'], &["--command"]),
-];
-
-/// Shells. Their options begin with `-` or `+`: to most of them `+c` is `-c`.
-const SHELLS: &[Known] = &[
-    ("sh", &['c'], &["--command"]),
-    ("ash", &['c'], &["--command"]),
-    ("bash", &['c'], &["--command"]),
-    ("csh", &['c'], &["--command"]),
-    ("dash", &['c'], &["--command"]),
-    ("fish", &['c', 'C'], &["--command", "--init-command"]),
-    ("ksh", &['c'], &["--command"]),
-    ("lksh", &['c'], &["--command"]),
-    ("mksh", &['c'], &["--command"]),
-    ("oksh", &['c'], &["--command"]),
-    ("pdksh", &['c'], &["--command"]),
-    ("posh", &['c'], &["--command"]),
-    ("pwsh", &['c', 'C'], &["-Command", "-EncodedCommand", "-encodedcommand"]),
-    ("rbash", &['c'], &["--command"]),
-    ("rksh", &['c'], &["--command"]),
-    ("rmksh", &['c'], &["--command"]),
-    ("rsh", &['c'], &["--command"]),
-    ("rzsh", &['c'], &["--command"]),
-    ("tcsh", &['c'], &["--command"]),
-    ("yash", &['c'], &["--command"]),
-    ("zsh", &['c'], &["--command"]),
-];
-
-/// The first argument of these is code as soon as there is one that is not an option.
-const TAKES_CODE: &[&str] = &["awk", "gawk", "mawk", "nawk", "original-awk", "eval"];
-
-/// What distributions put behind the name of an interpreter, besides versions.
-const BUILDS: &[&str] = &["-dbg", "-static", ".distrib", ".real", ".shared", ".static"];
-
-/// Where programs are looked for that an argument names without a folder.
-const FOLDERS: &[&str] = &["/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"];
-
-/// The interpreter that would run code from these arguments. Every argument that names one counts, because `env`,
-/// `timeout`, `find -exec` and their kin start what their arguments say. A link counts as what it leads to.
-pub(super) fn interpreter(argv: &[String], resolved: &Path) -> Option<String> {
-    for (at, argument) in argv.iter().enumerate() {
-        let rest = &argv[at + 1..];
-        if rest.is_empty() {
-            break;
-        }
-        let led_to = if at == 0 { vec![resolved.to_owned()] } else { targets(argument) };
-        let led_to = led_to.iter().filter_map(|path| path.to_str());
-        for name in std::iter::once(argument.as_str()).chain(led_to) {
-            let found = runs_code(name, rest);
-            if found.is_some() {
-                return found.map(str::to_owned);
-            }
-        }
-    }
-    None
+/// What would run code from these arguments, or a command that they do not name plainly. Interpreters count wherever they are
+/// named, because some programs that start what their arguments say are in no list; other programs where they are started.
+pub(super) fn code(argv: &[String], resolved: &Path, started: &StartedCommands<'_>) -> Option<String> {
+    let arguments_of = |at: usize| argv.get(at + 1..).filter(|rest| !rest.is_empty());
+    let found = (0..argv.len()).find_map(|at| {
+        let rest = arguments_of(at)?;
+        let named = names(argv, at, resolved);
+        let started_as = |name: &String| runner(name, rest).filter(|_| started.begins_at(at));
+        named.iter().find_map(|name| interpreter(name, rest).or_else(|| started_as(name)))
+    });
+    found.or_else(|| started.unclear.map(str::to_owned))
 }
 
 /// The interpreter of this name, if it would run code from the arguments that follow.
-fn runs_code(name: &str, rest: &[String]) -> Option<&'static str> {
-    let base = name.rsplit('/').next().unwrap_or(name);
-    for (known, signs) in [(INTERPRETERS, &['-'][..]), (SHELLS, &['-', '+'])] {
-        for (interpreter, letters, words) in known {
-            let is_known = is_called(base, interpreter);
-            if is_known && rest.iter().any(|option| is_inline(option, signs, letters, words)) {
-                return Some(interpreter);
-            }
+fn interpreter(name: &str, rest: &[String]) -> Option<String> {
+    let shells = SHELLS.iter().map(|shell| (*shell, SHELL_OPTIONS));
+    let mut known = shells.chain(INTERPRETERS.iter().copied());
+    known.find(|program| option_of(program, name, rest).is_some()).map(|(program, _)| program.to_owned())
+}
+
+/// The program of this name with the option by which it would run a command.
+fn runner(name: &str, rest: &[String]) -> Option<String> {
+    let first = rest.first().map_or("", String::as_str);
+    let is_restrained = |program: &str| RESTRAINED.iter().any(|(of, by)| *of == program && by.contains(&first));
+    let mut known = RUNNERS.iter().filter(|known| !is_restrained(known.0));
+    known.find_map(|known| {
+        let option = option_of(known, name, rest)?;
+        Some(if option.starts_with('*') { known.0.to_owned() } else { format!("{} {option}", known.0) })
+    })
+}
+
+/// The option of a program of this name that is among the arguments, with a value that may run something.
+fn option_of((program, options): &ProgramOptions, name: &str, rest: &[String]) -> Option<&'static str> {
+    if !is_called(name, program) {
+        return None;
+    }
+    let runs =
+        |option: &str, at: usize| value_of(option, rest, at).is_some_and(|value| !is_harmless(program, option, value));
+    options.iter().copied().find(|option| (0..rest.len()).any(|at| runs(option, at)))
+}
+
+/// The value of an option as the lists write it, if the argument at this place is that option. Letters may be joined: `-ec`.
+/// Values may follow at once: `-cprint(1)`. Long options may be cut short: `--split=sh`.
+fn value_of<'a>(option: &str, rest: &'a [String], at: usize) -> Option<&'a str> {
+    let argument = rest[at].as_str();
+    let or_next = |value: &'a str| {
+        let next = || rest.get(at + 1).map_or("", String::as_str);
+        if value.is_empty() { next() } else { value }
+    };
+    if let Some((word, behind)) = option.split_once(' ') {
+        return if rest[..at].iter().any(|before| before == word) { value_of(behind, rest, at) } else { None };
+    }
+    let mut characters = option.chars();
+    match (characters.next(), characters.next(), characters.next()) {
+        (Some('*'), None, _) => (!argument.starts_with('-')).then_some(argument),
+        (Some('*'), Some(_), _) => argument.contains(&option[1..]).then_some(argument),
+        (Some('+'), None, _) => argument.strip_prefix('+'),
+        (Some(letter), None, _) => (at == 0 && !argument.starts_with('-') && argument.contains(letter)).then_some(""),
+        (Some(sign @ ('-' | '+')), Some(letter), None) => {
+            let letters = argument.strip_prefix(sign).filter(|_| !argument.starts_with("--"))?;
+            letters.split_once(letter).map(|(_, value)| or_next(value))
+        }
+        _ => {
+            let (name, value) = argument.split_once('=').unwrap_or((argument, ""));
+            let is_cut =
+                option.starts_with('-') && !name.trim_start_matches('-').is_empty() && option.starts_with(name);
+            (is_cut || name == option).then(|| or_next(value))
         }
     }
-    let has_code = rest.iter().any(|argument| !argument.starts_with('-'));
-    TAKES_CODE.iter().copied().find(|interpreter| has_code && is_called(base, interpreter))
 }
 
-/// `python3.11`, `perl5.36-x86_64-linux-gnu`, `zsh-5.9`, `bash-static`: what stands before the version or the build.
-fn is_called(base: &str, interpreter: &str) -> bool {
-    let Some(rest) = base.strip_prefix(interpreter) else { return false };
-    let is_version = rest.trim_start_matches('-').starts_with(|c: char| c.is_ascii_digit());
-    is_version || rest.trim_matches(['.', '-']).is_empty() || BUILDS.contains(&rest)
-}
-
-/// The files that an argument leads to if it is the name of a program.
-fn targets(argument: &str) -> Vec<PathBuf> {
-    if argument.starts_with('/') {
-        return std::fs::canonicalize(argument).into_iter().collect();
-    }
-    if argument.is_empty() || argument.starts_with(['-', '+', '.']) || argument.contains('/') {
-        return Vec::new();
-    }
-    FOLDERS.iter().filter_map(|folder| std::fs::canonicalize(Path::new(folder).join(argument)).ok()).collect()
-}
-
-/// Letters may be joined: `-ec`. Code may follow at once: `-cprint(1)`. Long options may be cut short: `--split=sh`.
-fn is_inline(option: &str, signs: &[char], letters: &[char], words: &[&str]) -> bool {
-    let name = option.split('=').next().unwrap_or(option);
-    let is_cut =
-        |word: &str| word.starts_with('-') && !name.trim_start_matches('-').is_empty() && word.starts_with(name);
-    let by_word = words.iter().any(|word| name == *word || is_cut(word));
-    let by_letter = option.starts_with(signs) && !option.starts_with("--") && option[1..].contains(letters);
-    by_word || by_letter
+/// Whether the option runs nothing with this value.
+fn is_harmless(program: &str, option: &str, value: &str) -> bool {
+    let value = value.to_lowercase();
+    let fits = |known: &&str| match (known.strip_suffix('*'), known.strip_prefix('!')) {
+        (Some(beginning), _) => value.starts_with(beginning),
+        (None, Some(absent)) => !value.contains(absent),
+        (None, None) => value == **known,
+    };
+    let mut known = HARMLESS.iter().filter(|(of, by, _)| (*of, *by) == (program, option));
+    !value.contains(['\n', '\r']) && known.any(|(_, _, values)| values.iter().any(&fits))
 }
 
 #[cfg(test)]
@@ -130,7 +96,11 @@ mod tests {
 
     fn found(line: &str) -> Option<String> {
         let argv: Vec<String> = line.split(' ').map(str::to_owned).collect();
-        interpreter(&argv, Path::new(&argv[0]))
+        judged(&argv, Path::new(&argv[0]))
+    }
+
+    fn judged(argv: &[String], resolved: &Path) -> Option<String> {
+        code(argv, resolved, &StartedCommands::of(argv, resolved))
     }
 
     #[test]
@@ -186,7 +156,7 @@ mod tests {
         for end in 3..=whole.len() {
             for argument in [format!("{}=sh -c \"echo X\"", &whole[..end]), whole[..end].to_owned()] {
                 let argv = vec!["/usr/bin/env".to_owned(), argument.clone(), "sh -c id".to_owned()];
-                assert_eq!(interpreter(&argv, Path::new("/usr/bin/env")), Some("env".to_owned()), "{argument}");
+                assert_eq!(judged(&argv, Path::new("/usr/bin/env")), Some("env".to_owned()), "{argument}");
             }
         }
         for line in ["/usr/bin/su --comm=id", "/usr/bin/fish --comm id", "/usr/bin/php --ru 1", "/usr/bin/make --ev=1"]
@@ -238,6 +208,87 @@ mod tests {
     }
 
     #[test]
+    fn options_that_run_a_command_are_code_and_others_are_not() {
+        for (line, program) in [
+            ("/usr/bin/tar -cf a --checkpoint=1 --checkpoint-action=exec=id b", "tar --checkpoint-action"),
+            ("/usr/bin/tar --checkpoint-a exec=id -cf a b", "tar --checkpoint-action"),
+            ("/usr/bin/tar --check=exec=id -cf a b", "tar --checkpoint-action"),
+            ("/usr/bin/tar -cfI a.tar ./evil b", "tar -I"),
+            ("/usr/bin/tar cfI a.tar ./evil b", "tar I"),
+            ("/usr/bin/tar --use-compress-program=./gzip -xf a", "tar --use-compress-program"),
+            ("/usr/bin/tar -xf a --to-command=id", "tar --to-command"),
+            ("/usr/bin/git -c alias.x=!id x", "git -c"),
+            ("/usr/bin/git -C /x -c core.sshCommand=id fetch", "git -c"),
+            ("/usr/bin/git fetch --upload-p=id", "git --upload-pack"),
+            ("/usr/bin/git --exec-path=/x status", "git --exec-path"),
+            ("/usr/bin/git clone -u id ssh://x", "git clone -u"),
+            ("/usr/bin/git bisect run id", "git bisect run"),
+            ("/usr/bin/git clone ext::id", "git"),
+            ("/usr/bin/ssh -o ProxyCommand=id x", "ssh -o"),
+            ("/usr/bin/ssh -4oLocalCommand=id x", "ssh -o"),
+            ("/usr/bin/ssh -F /x/config x", "ssh -F"),
+            ("/usr/bin/rsync -ae ./ssh a b", "rsync -e"),
+            ("/usr/bin/rsync --rsync-p=id a b:c", "rsync --rsync-path"),
+            ("/usr/bin/sed -n 1e a", "sed"),
+            ("/usr/bin/sed -ne1e", "sed -e"),
+            ("/usr/bin/vim +!id", "vim +"),
+            ("/usr/bin/vim.tiny -es a", "vim -s"),
+            ("/usr/bin/man -Pid ls", "man -P"),
+            ("/usr/bin/wget --use-ask=id x", "wget --use-askpass"),
+            ("/usr/bin/zip -rTT a", "zip -T"),
+            ("/usr/bin/make SHELL=/x all", "make"),
+            ("/usr/bin/make X=$(shell\tid) all", "make"),
+            ("/usr/bin/make X!=id all", "make"),
+            ("/usr/bin/sort --comp=id a", "sort --compress-program"),
+            ("/usr/bin/split --filter=id a", "split --filter"),
+            ("/usr/bin/nice -n 5 tar --to-command=id -xf a", "tar --to-command"),
+            ("/usr/bin/find . -exec git -c alias.x=!id x ;", "git -c"),
+            ("/usr/bin/gawk --source=x", "gawk"),
+            ("/usr/bin/watch id", "watch"),
+            ("/usr/bin/nohup strace id", "strace"),
+            ("/usr/bin/timeout --foregro 5 id", "timeout"),
+            ("/lib64/ld-linux-x86-64.so.2 /usr/bin/id", "ld-linux-x86-64.so.2"),
+        ] {
+            assert_eq!(found(line).as_deref(), Some(program), "{line}");
+        }
+        for line in [
+            "/usr/bin/tar --checkpoint=100 -xf a",
+            "/usr/bin/tar --checkpoint-action=dot -xf a",
+            "/usr/bin/tar -I zstd -cf a b",
+            "/usr/bin/tar czf a b",
+            "/usr/bin/git -c user.name=x commit -m y",
+            "/usr/bin/git switch -c next",
+            "/usr/bin/git push -u origin main",
+            "/usr/bin/ssh -oBatchMode=yes -o ConnectTimeout=5 -F none x uptime",
+            "/usr/bin/rsync -ave ssh a b:c",
+            "/usr/bin/sed --sandbox -n 1p a",
+            "/usr/bin/make -j4 all PREFIX=/usr",
+            "/usr/bin/zip -r a b",
+            "/usr/bin/wget -qO- x",
+            "/usr/bin/sort -u a",
+            "/usr/bin/systemctl status ssh -o json",
+            "/usr/bin/journalctl -u make SHELL=x",
+            "/usr/bin/timeout 5 systemctl status watch",
+        ] {
+            assert_eq!(found(line), None, "{line}");
+        }
+    }
+
+    #[test]
+    fn a_harmless_value_hides_no_other() {
+        for line in [
+            "/usr/bin/ssh -o BatchMode=yes -o ProxyCommand=id x",
+            "/usr/bin/ssh -o BatchMode=yes\nProxyCommand=id x",
+            "/usr/bin/git -c user.name=x -c core.pager=id log",
+            "/usr/bin/rsync -e ssh\t-oProxyCommand=id a b:c",
+            "/usr/bin/sed -n --sandbox 1e",
+            "/usr/bin/sed -- 1e --sandbox",
+        ] {
+            assert!(found(line).is_some(), "{line}");
+        }
+    }
+
+    #[test]
     fn behind_another_program_a_link_is_what_it_leads_to() {
         let folder = std::env::temp_dir().join(format!("interlock-inline-{}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
@@ -251,6 +302,6 @@ mod tests {
     #[test]
     fn a_link_to_an_interpreter_is_that_interpreter() {
         let argv = vec!["/opt/tool".to_owned(), "-c".to_owned(), "1".to_owned()];
-        assert_eq!(interpreter(&argv, Path::new("/usr/bin/python3.11")), Some("python".to_owned()));
+        assert_eq!(judged(&argv, Path::new("/usr/bin/python3.11")), Some("python".to_owned()));
     }
 }

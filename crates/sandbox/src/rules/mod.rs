@@ -1,10 +1,15 @@
 //! Which commands may run: allow and deny lists over parsed arguments, never over a shell's line.
 //!
 //! [`CommandRules::permit`] turns arguments into a [`PermittedCommand`], and only that can be run. How the lists are used
-//! is the profile's matter ([`CommandScope`]). Code on the command line, such as `sh -c …`, is judged by a list of its own.
+//! is the profile's matter ([`CommandScope`]). Code on the command line, such as `sh -c …`, is judged by a list of its own, and so
+//! are options by which a program runs another command (`inline`). What a command starts plainly, such as `timeout 5 …`, is
+//! judged as well (`started`). What is known of programs are the lists in `programs`.
 //! Variables are judged by [`PermittedCommand::with_variables`]: the rule that allows a command names those that may be set.
 
 mod inline;
+mod names;
+mod programs;
+mod started;
 mod template;
 
 use std::collections::BTreeMap;
@@ -12,6 +17,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
+use started::StartedCommands;
 pub use template::{InvalidTemplate, Template};
 
 use crate::Profile;
@@ -25,7 +31,8 @@ use crate::variables::{VariablePattern, changes_code};
 pub struct CommandRules {
     pub allow: Vec<CommandRule>,
     pub deny: Vec<Template>,
-    /// Commands whose arguments hold code for an interpreter. Nothing else allows them.
+    /// Commands whose arguments hold code for an interpreter, or options by which a program runs another command. Nothing
+    /// else allows them.
     pub allow_inline: Vec<CommandRule>,
 }
 
@@ -65,6 +72,11 @@ pub enum NotPermitted {
     NotListed { profile: Profile },
     #[error("the command has code for {interpreter} among its arguments; only a rule for inline code can allow it")]
     Inline { interpreter: String },
+    #[error(
+        "the command starts `{started}`, and the rule that lets the command through leaves open what it starts; name the program in \
+         that rule, or let a rule of the allow-list fit what is started, by its absolute path. {profile} runs nothing else"
+    )]
+    NotListedStarted { started: String, profile: Profile },
     #[error("the command is too long: {what} is more than {max}")]
     TooLong { what: &'static str, max: usize },
     #[error("an argument holds a zero byte")]
@@ -99,17 +111,36 @@ impl PermittedCommand {
     /// The variables that a workflow sets for it. One of the rules that fit the command names all of them; where the profile
     /// has no list of what is allowed, all may be set that do not change which code runs.
     pub fn with_variables(mut self, variables: BTreeMap<String, String>) -> Result<Self, NotPermitted> {
-        if let Some(name) = variables.keys().find(|name| changes_code(name)) {
-            return Err(NotPermitted::VariableOfCode { variable: name.clone(), program: self.program() });
-        }
+        self.refuse_variables_of_code(variables.keys().map(String::as_str))?;
         if self.profile.spec().commands != CommandScope::DenyList {
             match self.rules.iter().position(|rule| variables.keys().all(|name| rule.names(name))) {
                 Some(at) => self.rules = vec![self.rules.swap_remove(at)],
-                None => return Err(self.unnamed(&variables)),
+                None => return Err(self.unnamed(variables.keys().map(String::as_str), CommandRule::names)),
             }
         }
         self.variables = variables;
         Ok(self)
+    }
+
+    /// Variables that the arguments set for what is started, as in `env NAME=value …`, are judged as those of the step. A rule
+    /// names them as its variables, or in its template.
+    fn with_assigned(mut self, names: &[String]) -> Result<Self, NotPermitted> {
+        self.refuse_variables_of_code(names.iter().map(String::as_str))?;
+        if self.profile.spec().commands != CommandScope::DenyList {
+            let names_all = |rule: &CommandRule| names.iter().all(|name| rule.names_or_assigns(name));
+            if !self.rules.iter().any(names_all) {
+                return Err(self.unnamed(names.iter().map(String::as_str), CommandRule::names_or_assigns));
+            }
+            self.rules.retain(names_all);
+        }
+        Ok(self)
+    }
+
+    fn refuse_variables_of_code<'n>(&self, mut names: impl Iterator<Item = &'n str>) -> Result<(), NotPermitted> {
+        names.find(|name| changes_code(name)).map_or(Ok(()), |name| {
+            let variable = name.chars().take(NAME_CHARS_MAX).collect();
+            Err(NotPermitted::VariableOfCode { variable, program: self.program() })
+        })
     }
 
     pub(crate) fn variables(&self) -> &BTreeMap<String, String> {
@@ -121,11 +152,14 @@ impl PermittedCommand {
     }
 
     /// No rule names all of the variables: what is missing in the first one.
-    fn unnamed(&self, variables: &BTreeMap<String, String>) -> NotPermitted {
+    fn unnamed<'n>(
+        &self,
+        variables: impl Iterator<Item = &'n str>,
+        names: impl Fn(&CommandRule, &str) -> bool,
+    ) -> NotPermitted {
         let rule = self.rules.first();
-        let is_missing = |name: &&String| !rule.is_some_and(|rule| rule.names(name));
-        let missing: Vec<&String> = variables.keys().filter(is_missing).collect();
-        let variable = missing.first().map(|name| (*name).clone()).unwrap_or_default();
+        let missing: Vec<&str> = variables.filter(|name| !rule.is_some_and(|rule| names(rule, name))).collect();
+        let variable = missing.first().map(|name| name.chars().take(NAME_CHARS_MAX).collect()).unwrap_or_default();
         let line = rule.map(|rule| rule.naming_also(&missing)).unwrap_or_default();
         NotPermitted::Variable { variable, program: self.program(), line }
     }
@@ -141,11 +175,15 @@ impl CommandRule {
         self.variables.iter().any(|pattern| pattern.fits(variable))
     }
 
+    fn names_or_assigns(&self, variable: &str) -> bool {
+        self.names(variable) || self.template.assigns(variable)
+    }
+
     /// The rule as a file of commands has it, with more variables.
-    fn naming_also(&self, more: &[&String]) -> String {
+    fn naming_also(&self, more: &[&str]) -> String {
         let command = self.template.text();
         let command = if command.contains('\'') { format!("{command:?}") } else { format!("'{command}'") };
-        let named = self.variables.iter().map(ToString::to_string).chain(more.iter().map(|name| (*name).clone()));
+        let named = self.variables.iter().map(ToString::to_string).chain(more.iter().map(|name| (*name).to_owned()));
         let named: Vec<String> = named.map(|name| format!("'{name}'")).collect();
         format!("{{ command = {command}, variables = [{}] }}", named.join(", "))
     }
@@ -165,7 +203,8 @@ impl CommandRules {
     pub fn permit(&self, profile: Profile, argv: Vec<String>) -> Result<PermittedCommand, NotPermitted> {
         let program = Program::of(&argv)?;
         let scope = profile.spec().commands;
-        if let Some(rule) = self.deny.iter().find(|rule| rule.fits(&argv, &program.resolved)) {
+        let started = StartedCommands::of(&argv, &program.resolved);
+        if let Some(rule) = self.denied(&argv, &program.resolved, &started) {
             return Err(NotPermitted::Denied { rule: rule.to_string() });
         }
         let fitting = |rules: &[CommandRule]| -> Option<Vec<CommandRule>> {
@@ -173,17 +212,65 @@ impl CommandRules {
             let rules: Vec<CommandRule> = rules.iter().filter(fits).cloned().collect();
             (!rules.is_empty()).then_some(rules)
         };
-        let interpreter = inline::interpreter(&argv, &program.resolved);
+        let interpreter = inline::code(&argv, &program.resolved, &started);
         let rules = match (scope, interpreter) {
             (CommandScope::DenyList, None) => Vec::new(),
             (_, Some(interpreter)) => fitting(&self.allow_inline).ok_or(NotPermitted::Inline { interpreter })?,
-            (_, None) => fitting(&self.allow).ok_or(NotPermitted::NotListed { profile })?,
+            (_, None) => {
+                let rules = fitting(&self.allow).ok_or(NotPermitted::NotListed { profile })?;
+                self.allowing_all(rules, &started, profile)?
+            }
         };
+        let assigned: Vec<String> = started.variables.iter().map(|name| (*name).to_owned()).collect();
         let (file, variables) = (program.file, BTreeMap::new());
         let audit = scope == CommandScope::AllowListAudited;
-        Ok(PermittedCommand { profile, argv, file, rules, variables, audit })
+        let permitted = PermittedCommand { profile, argv, file, rules, variables, audit };
+        permitted.with_assigned(&assigned)
+    }
+
+    /// The rule of the deny-list that the command fits, or one of those that it starts.
+    fn denied(&self, argv: &[String], resolved: &Path, started: &StartedCommands<'_>) -> Option<&Template> {
+        let suspects = started.suspects();
+        let files: Vec<(&[String], Vec<PathBuf>)> =
+            suspects.into_iter().map(|command| (command, names::files(&command[0]))).collect();
+        let starts =
+            |rule: &Template| files.iter().any(|(command, files)| files.iter().any(|file| rule.fits(command, file)));
+        self.deny.iter().find(|rule| rule.fits(argv, resolved) || starts(rule))
+    }
+
+    /// Those of the rules that also let through what the command starts. A rule that names the started program has said so;
+    /// where it leaves the program open, what is started needs a rule of its own.
+    fn allowing_all(
+        &self,
+        mut rules: Vec<CommandRule>,
+        started: &StartedCommands<'_>,
+        profile: Profile,
+    ) -> Result<Vec<CommandRule>, NotPermitted> {
+        for (command, is_open) in started.others() {
+            if !is_open && self.is_listed(command) {
+                continue;
+            }
+            rules.retain(|rule| rule.template.names(&command[0]));
+            if rules.is_empty() {
+                let program = command[0].chars().take(NAME_CHARS_MAX).collect();
+                return Err(NotPermitted::NotListedStarted { started: program, profile });
+            }
+        }
+        Ok(rules)
+    }
+
+    /// Whether a rule of the allow-list fits a command that another one starts. Only an absolute path says for sure which file
+    /// that is.
+    fn is_listed(&self, command: &[String]) -> bool {
+        let Some(resolved) = std::fs::canonicalize(&command[0]).ok().filter(|_| command[0].starts_with('/')) else {
+            return false;
+        };
+        self.allow.iter().any(|rule| rule.template.fits(command, &resolved))
     }
 }
+
+/// How much of a name that a command gave is shown in a refusal.
+const NAME_CHARS_MAX: usize = 200;
 
 struct Program {
     resolved: PathBuf,
@@ -294,6 +381,80 @@ mod tests {
         let inline = rules(&[], &[], &["/usr/bin/sh -c {code:ls|id}"]);
         assert!(judge(&inline, Profile::ProdCritical, "/usr/bin/sh -c id").is_ok());
         assert!(judge(&inline, Profile::ProdCritical, "/usr/bin/sh -c reboot").is_err());
+    }
+
+    #[test]
+    fn what_a_command_starts_is_held_against_the_deny_list() {
+        let rules = rules(&["/usr/bin/env {args...}"], &["/usr/bin/ls {args...}", "/opt/none"], &[]);
+        for line in [
+            "/usr/bin/env ls /",
+            "/usr/bin/env A=1 /bin/ls /",
+            "/usr/bin/env nice -n 5 ls /",
+            "/usr/bin/env --block-signal ls /",
+            "/usr/bin/env find / -exec ls {} ;",
+            "/usr/bin/env find / -exec /opt/none ;",
+        ] {
+            for profile in Profile::ALL {
+                let refused = judge(&rules, *profile, line).unwrap_err();
+                assert!(matches!(refused, NotPermitted::Denied { .. }), "{profile} {line}: {refused}");
+            }
+        }
+        assert!(judge(&rules, Profile::DevFlex, "/usr/bin/env id ls").is_ok(), "it is an argument there");
+    }
+
+    #[test]
+    fn a_rule_that_leaves_open_what_is_started_needs_a_rule_for_that_too() {
+        let open = rules(&["/usr/bin/env {args...}", "/usr/bin/id -u"], &[], &[]);
+        let named = rules(&["/usr/bin/env id {args...}"], &[], &[]);
+        for profile in [Profile::ProdCritical, Profile::ProdStandard, Profile::StagingStandard] {
+            assert!(judge(&open, profile, "/usr/bin/env /usr/bin/id -u").is_ok());
+            assert!(judge(&open, profile, "/usr/bin/env nice /usr/bin/id -u").is_err(), "no rule fits what is between");
+            for line in ["/usr/bin/env /usr/bin/id -n", "/usr/bin/env id -u", "/usr/bin/env /usr/bin/ls"] {
+                let refused = judge(&open, profile, line).unwrap_err();
+                assert!(matches!(refused, NotPermitted::NotListedStarted { .. }), "{line}: {refused}");
+            }
+            assert!(judge(&open, profile, "/usr/bin/env xargs /usr/bin/id -u").is_err(), "more arguments come");
+            assert!(judge(&named, profile, "/usr/bin/env id -n").is_ok());
+        }
+        assert!(judge(&open, Profile::DevFlex, "/usr/bin/env ls").is_ok(), "it has no allow-list");
+    }
+
+    #[test]
+    fn an_option_that_runs_a_command_needs_a_rule_for_inline_code() {
+        let plain = rules(&["/usr/bin/find {args...}", "/usr/bin/env {args...}", "/usr/bin/sort {args...}"], &[], &[]);
+        for profile in Profile::ALL {
+            for line in ["/usr/bin/sort --compress-prog=/x a", "/usr/bin/env tar --to-command=x -xf a"] {
+                let refused = judge(&plain, *profile, line).unwrap_err();
+                assert!(matches!(refused, NotPermitted::Inline { .. }), "{profile} {line}: {refused}");
+            }
+            assert!(judge(&plain, *profile, "/usr/bin/sort -u a").is_ok());
+        }
+        let inline = rules(&[], &[], &["/usr/bin/sort --compress-program=gzip {file}"]);
+        assert!(judge(&inline, Profile::ProdCritical, "/usr/bin/sort --compress-program=gzip a").is_ok());
+        assert!(judge(&inline, Profile::ProdCritical, "/usr/bin/sort --compress-program=id a").is_err());
+    }
+
+    #[test]
+    fn variables_that_arguments_set_are_judged_as_those_of_the_step() {
+        let open = rules(&["/usr/bin/env {args...}", "/usr/bin/id -u"], &[], &[]);
+        let mut named = rules(&["/usr/bin/env TZ={zone} /usr/bin/id -u"], &[], &[]);
+        named.allow.push(naming("/usr/bin/env {args...} /usr/bin/id -u", &["APP_ENV"]));
+        for profile in Profile::ALL {
+            for name in ["LD_PRELOAD", "BASH_ENV", "GIT_SSH_COMMAND"] {
+                let line = format!("/usr/bin/env {name}=x /usr/bin/id -u");
+                let refused = judge(&open, *profile, &line).unwrap_err();
+                assert!(matches!(refused, NotPermitted::VariableOfCode { .. }), "{profile} {line}: {refused}");
+            }
+        }
+        let refused = judge(&open, Profile::ProdCritical, "/usr/bin/env KUBECONFIG=/x /usr/bin/id -u").unwrap_err();
+        let line = "{ command = '/usr/bin/env {args...}', variables = ['KUBECONFIG'] }";
+        assert!(refused.to_string().contains(line), "{refused}");
+        for assigned in ["APP_ENV=x", "TZ=UTC"] {
+            let line = format!("/usr/bin/env {assigned} /usr/bin/id -u");
+            assert!(judge(&named, Profile::ProdCritical, &line).is_ok(), "{line}");
+        }
+        assert!(judge(&named, Profile::ProdCritical, "/usr/bin/env APP_ENV=x TZ=UTC /usr/bin/id -u").is_err());
+        assert!(judge(&open, Profile::DevFlex, "/usr/bin/env KUBECONFIG=/x /usr/bin/id -u").is_ok());
     }
 
     #[test]

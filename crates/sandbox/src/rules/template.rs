@@ -52,6 +52,17 @@ impl Template {
     pub(super) fn text(&self) -> &str {
         &self.text
     }
+
+    /// Whether this very argument stands in the template.
+    pub(super) fn names(&self, argument: &str) -> bool {
+        self.words.iter().any(|word| matches!(word, TemplateWord::Exactly(exactly) if exactly == argument))
+    }
+
+    /// Whether a word of the template sets this variable, as in `APP_ENV={value}`.
+    pub(super) fn assigns(&self, variable: &str) -> bool {
+        let mut words = self.text.split_whitespace();
+        words.any(|word| word.strip_prefix(variable).is_some_and(|rest| rest.starts_with('=')))
+    }
 }
 
 /// Wildcards as in file names: after a mismatch the last `{more...}` takes one argument more.

@@ -34,6 +34,8 @@ pub(crate) struct PreparedCommand {
     /// Not for the canary that is to die for want of renewals.
     pub renewed: bool,
     pub terminate_grace: Duration,
+    /// Its time is up then at the latest.
+    pub end_by: Option<Instant>,
 }
 
 /// Why a command was not executed.
@@ -123,7 +125,7 @@ pub(crate) async fn start(
         terminate_grace: prepared.terminate_grace,
         renew_every: prepared.renewed.then_some(watchdog / 4),
         began,
-        wall,
+        over_at: prepared.end_by.map_or(began + wall, |end_by| end_by.min(began + wall)),
         pump: tokio::spawn(pump.run()),
     };
     tokio::spawn(async move {

@@ -29,7 +29,7 @@ pub(super) struct Supervisor {
     /// None for the canary that is to die for want of renewals.
     pub renew_every: Option<Duration>,
     pub began: Instant,
-    pub wall: Duration,
+    pub over_at: Instant,
     pub pump: JoinHandle<OutputCount>,
 }
 
@@ -60,7 +60,7 @@ impl Supervisor {
         let killer = Arc::clone(&self.killer);
         let mut renewals = tokio::time::interval(self.renew_every.unwrap_or(limits::WATCHDOG));
         renewals.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        let timed_out = sleep_until(self.began + self.wall);
+        let timed_out = sleep_until(self.over_at);
         tokio::pin!(timed_out);
         // When the grace of a command that was told to end is over.
         let mut kill_at: Option<Instant> = None;

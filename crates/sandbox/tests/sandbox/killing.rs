@@ -73,6 +73,18 @@ async fn a_timeout_leaves_nothing() {
 }
 
 #[tokio::test]
+async fn the_time_that_a_start_takes_is_the_commands_own() {
+    let sandbox = sandbox().await;
+    let mark = mark("late");
+    // By its profile it would have minutes.
+    let request = probe(Profile::ProdCritical, &["tree", &mark]).end_by(tokio::time::Instant::now());
+    let running = sandbox.run(request).await.unwrap();
+    let ended = tokio::time::timeout(PATIENCE, running.end()).await.expect("its time is over");
+    assert_eq!(ended.outcome, Outcome::TimedOut);
+    assert_eq!(living(&mark), 0);
+}
+
+#[tokio::test]
 async fn a_dropped_handle_leaves_nothing() {
     let sandbox = sandbox().await;
     let mark = mark("dropped");

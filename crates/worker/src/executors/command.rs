@@ -34,7 +34,7 @@ use interlock_sandbox::{
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio::sync::Mutex;
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep_until};
 
 use super::credentials::revoked;
 use super::proof::LastProof;
@@ -56,6 +56,8 @@ const MESSAGE_CHARS: usize = 2_000;
 const TIME_TO_TELL: Duration = Duration::from_secs(1);
 /// Between the polite signal and the other one.
 const TERMINATE_GRACE: Duration = Duration::from_secs(2);
+/// The same of a step that has little time: this part of it, each.
+const PART_OF_TIME: u32 = 10;
 
 /// What a worker runs commands with.
 pub struct CommandOptions {
@@ -251,7 +253,7 @@ impl CommandTask {
         secrets: &StepCredentials,
         (bound, permitted): (&BoundCommand, PermittedCommand),
     ) -> Result<CommandRecord, TaskError> {
-        let mut request = Request::new(permitted).terminate_grace(TERMINATE_GRACE);
+        let mut request = Request::new(permitted);
         let shared = self.workdir.opened().await?;
         if let Some(shared) = &shared {
             request = request.work(shared.folder.path());
@@ -288,13 +290,16 @@ impl CommandTask {
         request: Request,
         bound: &BoundCommand,
     ) -> Result<CommandRecord, EffectFailure> {
-        let limit = self.limit(ctx);
-        let request = with_context(ctx, request).timeout(limit);
+        let left = ctx.timeout_at().map(|at| at.saturating_duration_since(Instant::now()));
+        let TimeLimits { run: limit, grace } = TimeLimits::within(left, self.profile.spec().limits.wall);
+        let over_at = Instant::now() + limit;
+        let request =
+            with_context(ctx, request).timeout(limit).end_by(over_at).terminate_grace(grace).lease(ctx.lease());
         reached(Failpoint::CommandBeforeStart);
         let mut running = self.commands.sandbox.run(request).await.map_err(not_started)?;
         reached(Failpoint::CommandStarted);
         let (mut stdout, mut stderr) = (Tail::default(), Tail::default());
-        let mut told = false;
+        let (mut told, mut is_over) = (false, false);
         loop {
             tokio::select! {
                 chunk = next(&mut running, ctx) => match chunk {
@@ -305,6 +310,11 @@ impl CommandTask {
                 () = ctx.cancellation().cancelled(), if !told => {
                     told = true;
                     running.cancel();
+                    ctx.output().hurry();
+                }
+                // A server that takes its output slowly must not hear of its end too late.
+                () = sleep_until(over_at), if !is_over => {
+                    is_over = true;
                     ctx.output().hurry();
                 }
             }
@@ -331,13 +341,24 @@ impl CommandTask {
             }
         }
     }
+}
 
-    /// How long it may run: a moment less than its step, and no longer than its profile lets it.
-    fn limit(&self, ctx: &TaskContext) -> Duration {
-        let most = self.profile.spec().limits.wall;
-        let left = ctx.timeout_at().map(|at| at.saturating_duration_since(Instant::now()));
-        let left = left.map(|left| left.saturating_sub(TIME_TO_TELL.min(left / 10)));
-        left.map_or(most, |left| left.clamp(Duration::from_millis(1), most))
+/// How long a command may run, and how long it has then to end by itself.
+#[derive(Debug, PartialEq, Eq)]
+struct TimeLimits {
+    run: Duration,
+    grace: Duration,
+}
+
+impl TimeLimits {
+    /// Within what is left of the step's time the command runs, is told to end, is killed if it has not, and its end is told; and it
+    /// runs no longer than its profile lets it.
+    fn within(left: Option<Duration>, most: Duration) -> Self {
+        let Some(left) = left else { return Self { run: most, grace: TERMINATE_GRACE } };
+        let part = left / PART_OF_TIME;
+        let grace = TERMINATE_GRACE.min(part);
+        let run = left.saturating_sub(grace + TIME_TO_TELL.min(part));
+        Self { run: run.clamp(Duration::from_millis(1), most), grace }
     }
 }
 
@@ -487,6 +508,27 @@ mod tests {
             assert_eq!(listed, required, "{profile}");
         }
         assert_eq!(required_controls("lab").count(), 0);
+    }
+
+    #[test]
+    fn a_command_is_gone_and_its_end_is_told_before_its_step_times_out() {
+        let (ms, hour) = (Duration::from_millis, Duration::from_hours(1));
+        for (left, run, grace) in [
+            (60_000, 57_000, 2_000),
+            (20_000, 17_000, 2_000),
+            (10_000, 8_000, 1_000),
+            (3_000, 2_400, 300),
+            (1_000, 800, 100),
+        ] {
+            let limits = TimeLimits::within(Some(ms(left)), hour);
+            assert_eq!(limits, TimeLimits { run: ms(run), grace: ms(grace) });
+            assert!(limits.run + limits.grace < ms(left));
+        }
+        // Time that is up already, or that the profile bounds.
+        assert_eq!(TimeLimits::within(Some(ms(0)), hour), TimeLimits { run: ms(1), grace: ms(0) });
+        let long = TimeLimits { run: ms(30_000), grace: TERMINATE_GRACE };
+        assert_eq!(TimeLimits::within(None, ms(30_000)), long);
+        assert_eq!(TimeLimits::within(Some(hour), ms(30_000)), long);
     }
 
     #[test]
