@@ -2,8 +2,10 @@
 
 use std::fs::File;
 use std::io::{self, Read};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
+use interlock_core::private_file::FileAccess;
 use zeroize::Zeroizing;
 
 use crate::error::Cause;
@@ -26,6 +28,21 @@ pub(crate) async fn off_thread<T: Send + 'static>(work: impl FnOnce() -> T + Sen
 /// of its own that would keep a copy.
 pub(crate) fn read_private(path: &Path, bytes_max: usize) -> io::Result<Zeroizing<Vec<u8>>> {
     read_limited(File::open(path)?, bytes_max)
+}
+
+/// The same of a file that an operator has made: refused where others can get at it. What a platform mounts for its
+/// workloads is read as it is mounted.
+pub(crate) fn read_guarded(path: &Path, bytes_max: usize) -> io::Result<Zeroizing<Vec<u8>>> {
+    let file = File::open(path)?;
+    let found = file.metadata()?;
+    let access = FileAccess { owner: found.uid(), mode: found.mode() };
+    let reader = rustix::process::geteuid().as_raw();
+    if found.is_file()
+        && let Some(why) = access.exposure(&path.display().to_string(), reader)
+    {
+        return Err(io::Error::new(io::ErrorKind::PermissionDenied, why));
+    }
+    read_limited(file, bytes_max)
 }
 
 fn read_limited(reader: impl Read, bytes_max: usize) -> io::Result<Zeroizing<Vec<u8>>> {

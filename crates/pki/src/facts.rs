@@ -68,6 +68,11 @@ impl CertificateFacts {
         })
     }
 
+    /// When one of our own was made, in whole seconds: it is good from [`CLOCKS_APART`] before that.
+    pub fn made_at(&self) -> Timestamp {
+        self.not_before + CLOCKS_APART
+    }
+
     /// For how long one of our own was made: it is good from [`CLOCKS_APART`] before that.
     pub fn lifetime(&self) -> Millis {
         Millis(self.not_after.since(self.not_before).0.saturating_sub(CLOCKS_APART.0))

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use interlock_core::text::visible::visible;
-use interlock_protocol::problem::Problem;
+use interlock_protocol::problem::{Problem, RECORD_UNREADABLE};
 
 use super::local::{self, LocalServer};
 use crate::output::exit::Exit;
@@ -50,6 +50,7 @@ impl ClientError {
         match self {
             Self::Unreachable { .. } | Self::Lost { .. } => Exit::Unavailable,
             Self::TimedOut { .. } => Exit::TryLater,
+            Self::Refused { problem, .. } if problem.code == RECORD_UNREADABLE => Exit::Internal,
             Self::Refused { problem, .. } => match problem.status {
                 401 | 403 => Exit::NotPermitted,
                 404 => Exit::NotFound,
@@ -238,6 +239,8 @@ mod tests {
         ] {
             assert_eq!(refused(status, "X").exit(), exit, "{status}");
         }
+        let unreadable = refused(500, RECORD_UNREADABLE);
+        assert_eq!((unreadable.exit(), unreadable.is_transient(), unreadable.hint()), (Exit::Internal, false, None));
         assert!(refused(401, "UNAUTHORIZED").hint().unwrap().contains("interlock login"));
         assert!(refused(404, "WORKFLOW_NOT_FOUND").hint().unwrap().contains("workflow list"));
         assert!(refused(409, "RUN_TERMINAL_STATE").hint().unwrap().contains("retry"));

@@ -13,6 +13,7 @@ pub mod local;
 mod secret;
 pub mod target;
 pub mod trust;
+pub mod workspace;
 
 use std::time::Duration;
 

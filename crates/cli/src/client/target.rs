@@ -5,6 +5,7 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 
 use clap::Args;
+use interlock_server::private_file;
 use reqwest::Url;
 
 use super::contexts::Contexts;
@@ -102,7 +103,7 @@ impl TargetArgs {
     fn given_credential(&self) -> anyhow::Result<Option<Secret>> {
         let wrong = |what: String| ExitError::saying(Exit::Config, what);
         if let Some(path) = &self.api_key_file {
-            let text = std::fs::read_to_string(path)
+            let text = private_file::read(path)
                 .map_err(|error| wrong(format!("cannot read the API key file {}: {error}", path.display())))?;
             let key = Secret::new(&text)
                 .ok_or_else(|| wrong(format!("the API key file {} does not hold a key", path.display())))?;

@@ -41,7 +41,7 @@ enum KeyVerb {
         #[arg(long, value_name = "ROLES")]
         role: Roles,
         /// Only runs of this workspace: a name, as runs are started with; every workspace of the tenant by default.
-        #[arg(long, value_name = "NAME")]
+        #[arg(long, value_name = "NAME", value_parser = crate::client::workspace::name)]
         workspace: Option<String>,
         /// How long it works, as in `90d`; for ever by default.
         #[arg(long, value_name = "SPAN", value_parser = span::parse)]

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::Context as _;
+use interlock_server::private_file;
 
 use crate::server::LOCAL_KEY_FILE;
 
@@ -27,8 +28,9 @@ pub async fn read(named: Option<&Path>, data: &Path) -> anyhow::Result<String> {
         tokio::time::sleep(LOOK_EVERY).await;
         patience = patience.saturating_sub(LOOK_EVERY);
     }
-    let text = std::fs::read_to_string(&path).with_context(|| match named {
+    let text = private_file::read(&path).with_context(|| match named {
         Some(_) => format!("cannot read the key file {}", path.display()),
+        None if path.exists() => format!("cannot read the key that a server has left in {}", path.display()),
         None => format!(
             "there is no key for the server: name one with --api-key-file, or start this beside a server on this machine (`interlock server`) and name its data folder with --data (looked for {})",
             path.display()

@@ -16,7 +16,7 @@ use interlock_engine::commands::signal::SignalRequest;
 use interlock_engine::webhooks::inbound::NewInbound;
 use interlock_engine::webhooks::receive::InboundRequest;
 use interlock_engine::{ApplyWorkflow, Engine, EngineError, Expected, IdempotencyKey, StartWorkflow};
-use interlock_store::{Page, RunFilter, Tenant};
+use interlock_store::{Page, RunFilter, SourceId, Tenant};
 use interlock_worker::{EffectFailure, TaskContext, TaskError, Tasks};
 use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
@@ -272,7 +272,7 @@ async fn carrier(engine: &Engine, tenant: TenantId, order: String) {
         let request = SignalRequest {
             tenant,
             signal_type: PICKED_UP.into(),
-            source_id: Some(format!("carrier-{key}")),
+            source_id: Some(SourceId::of_tenant(format!("carrier-{key}"))),
             key,
             payload: Json::trusted(r#"{"carrier":"Pony Express"}"#),
             broadcast: false,

@@ -21,6 +21,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use anyhow::Context as _;
 use clap::Args;
 use interlock_core::ids::TenantId;
 use interlock_core::limits;
@@ -31,6 +32,7 @@ use interlock_engine::payloads::{INLINE_BYTES_MAX, Objects, PayloadOptions};
 use interlock_engine::{Engine, EngineOptions};
 use interlock_outbound::{Outbound, Range};
 use interlock_server::identity::first_key;
+use interlock_server::private_file;
 use interlock_server::tls::Tls;
 use interlock_server::{ConnectionOptions, Server, ServerError, ServerOptions, ServerSecret, TrustedProxies};
 use interlock_store::Tenant;
@@ -229,6 +231,8 @@ impl EngineArgs {
 
     /// What [`Self::open`] would refuse, as far as that can be told without opening anything.
     pub fn check(&self, http: &HttpArgs) -> anyhow::Result<()> {
+        // As a start does, which would else be told to fail on a volume that opens files to a group.
+        self.close_own_secrets()?;
         self.options()?;
         self.check_inline_max()?;
         if let Some(url) = &self.store {
@@ -242,6 +246,7 @@ impl EngineArgs {
 
     /// The store, the server's secret, which has to be the store's, and an engine on both.
     pub async fn open(&self, http: &HttpArgs) -> anyhow::Result<EngineSetup> {
+        self.close_own_secrets()?;
         http.check(&self.data)?;
         let mut options = self.options()?;
         self.make_folder()?;
@@ -259,6 +264,15 @@ impl EngineArgs {
         options.notices.public_url = http.reached_at(&self.data)?;
         let engine = Engine::open(store, options).await?;
         Ok(EngineSetup { engine, secret, outbound })
+    }
+
+    /// Those that Interlock has written into the data folder.
+    fn close_own_secrets(&self) -> anyhow::Result<()> {
+        let folder = self.data.join(tls::FOLDER);
+        for own in [self.data.join(SECRET_FILE), folder.join(tls::KEY), folder.join(tls::AUTHORITY_KEY)] {
+            private_file::close_to_group(&own).with_context(|| format!("cannot use {}", own.display()))?;
+        }
+        Ok(())
     }
 
     fn check_inline_max(&self) -> anyhow::Result<()> {

@@ -8,6 +8,7 @@ use interlock_core::ids::TenantId;
 use interlock_core::tenant::identity::Roles;
 use interlock_outbound::Outbound;
 use interlock_server::identity::oidc::{OidcOptions, Provider};
+use interlock_server::private_file;
 
 use crate::output::exit::{Exit, ExitError};
 
@@ -51,7 +52,7 @@ impl OidcArgs {
         };
         let mut options = OidcOptions::new(issuer, client_id, tenant);
         if let Some(path) = &self.oidc_client_secret_file {
-            let secret = std::fs::read_to_string(path)
+            let secret = private_file::read(path)
                 .with_context(|| format!("cannot read the provider's client secret {}", path.display()))?;
             anyhow::ensure!(!secret.trim().is_empty(), "the client secret file {} is empty", path.display());
             options.client_secret = Some(secret.trim().to_owned());

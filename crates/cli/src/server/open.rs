@@ -48,9 +48,12 @@ pub async fn store_to_read(url: &str) -> anyhow::Result<Store> {
     if let StoreUrl::Sqlite(path) = &url {
         anyhow::ensure!(path.exists(), "there is no store at {}", path.display());
     }
-    // A check of a large store takes long, and the operator who runs it waits.
-    let options = Options { read_timeout: Duration::from_hours(1), ..Options::new(fresh_server_id()) };
-    Store::open_to_read(&url, options).await.with_context(|| format!("cannot open {url}"))
+    Store::open_to_read(&url, options_to_read()).await.with_context(|| format!("cannot open {url}"))
+}
+
+/// A check of a large store takes long, and the operator who runs it waits.
+pub fn options_to_read() -> Options {
+    Options { read_timeout: Duration::from_hours(1), ..Options::new(fresh_server_id()) }
 }
 
 pub fn engine_options() -> EngineOptions {

@@ -4,6 +4,7 @@ use clap::Args;
 use interlock_core::time::Millis;
 use interlock_engine::traces::{TraceEndpoint, TraceOptions};
 use interlock_outbound::{Outbound, OutboundOptions, Range};
+use interlock_server::private_file;
 
 use crate::client::trust;
 
@@ -32,14 +33,14 @@ impl TraceArgs {
             anyhow::ensure!(!has_others, "traces go nowhere: name the collector with --traces-endpoint");
             return Ok(None);
         };
-        let read = |path: &std::path::Path| {
-            std::fs::read(path).map_err(|error| anyhow::anyhow!("cannot read {}: {error}", path.display()))
-        };
         let headers = match &self.traces_headers_file {
             None => Vec::new(),
             Some(path) => {
-                let text = String::from_utf8(read(path)?);
-                let text = text.map_err(|_| anyhow::anyhow!("{} is not text", path.display()))?;
+                let text = private_file::read(path);
+                let text = text.map_err(|error| match error.kind() {
+                    std::io::ErrorKind::InvalidData => anyhow::anyhow!("{} is not text", path.display()),
+                    _ => anyhow::anyhow!("cannot read {}: {error}", path.display()),
+                })?;
                 text.lines().map(str::trim).filter(|line| !line.is_empty()).map(str::to_owned).collect()
             }
         };

@@ -7,6 +7,7 @@ use anyhow::Context as _;
 use clap::{Args, Subcommand};
 use interlock_protocol::identity::limits;
 use interlock_protocol::slack::{PutSlackConnection, SlackLinkList, SlackLinkView, SlackView, path};
+use interlock_server::private_file;
 use reqwest::Method;
 
 use crate::client::{Client, ClientArgs, fill};
@@ -113,7 +114,7 @@ async fn connect(client: &Client, printer: Printer, args: ConnectArgs) -> anyhow
 }
 
 fn read(path: &Path) -> anyhow::Result<String> {
-    let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+    let text = private_file::read(path).with_context(|| format!("cannot read {}", path.display()))?;
     Ok(text.trim_end_matches(['\r', '\n']).to_owned())
 }
 

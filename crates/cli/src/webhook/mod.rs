@@ -8,6 +8,7 @@ use std::path::PathBuf;
 
 use anyhow::Context as _;
 use clap::{Args, Subcommand};
+use interlock_server::private_file;
 
 use crate::client::ClientArgs;
 use crate::output::confirm::ConfirmArgs;
@@ -61,7 +62,7 @@ impl SigningSecretArgs {
         let text = if path.as_os_str() == "-" {
             std::io::read_to_string(std::io::stdin().lock()).context("cannot read stdin")?
         } else {
-            std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?
+            private_file::read(path).with_context(|| format!("cannot read {}", path.display()))?
         };
         Ok(Some(text.trim_end_matches(['\r', '\n']).to_owned()))
     }

@@ -4,23 +4,32 @@
 use std::fmt::Write as _;
 use std::io::Write as _;
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use clap::{Args, Subcommand};
-use interlock_core::time::Timestamp;
+use interlock_core::time::{Millis, Timestamp};
 use interlock_pki::{Authority, CertificateFacts};
+use interlock_protocol::enrolment::{WorkerIdentityState, WorkerIdentityView};
+use interlock_server::private_file;
 use serde::Serialize;
 
+use super::token;
+use crate::client::ClientArgs;
 use crate::config::data_folder;
 use crate::output::exit::{Exit, ExitError};
-use crate::output::{OutputArgs, Printer, span};
+use crate::output::{Printer, span};
 use crate::server::tls::{AUTHORITY, AUTHORITY_KEY, CERTIFICATE, FOLDER, KEY};
+
+/// Within this a running server signs with a new authority: it looks at its files every two seconds.
+const TAKEN_WITHIN: Millis = Millis::from_secs(5);
+/// Workers that are named in a refusal.
+const NAMED_MAX: usize = 20;
 
 #[derive(Args)]
 pub struct CaArgs {
     #[command(flatten)]
-    output: OutputArgs,
+    client: ClientArgs,
     #[command(subcommand)]
     verb: CaVerb,
 }
@@ -37,8 +46,9 @@ enum CaVerb {
     /// running server takes it within seconds. Once each worker has renewed its certificate (within a day, or the server's
     /// --tls-worker-cert-seconds), it trusts the new one: then run `ca server`, and `ca retire`.
     Rotate(AuthorityArgs),
-    /// Stop trusting the authorities before the current one.
-    Retire(AuthorityArgs),
+    /// Stop trusting the authorities before the current one. Refused while the server shows a certificate of theirs, or a worker of
+    /// the tenant may have one, which the server is asked for.
+    Retire(RetireArgs),
     /// Show the authorities, and the server's certificate.
     Show(AuthorityArgs),
 }
@@ -60,6 +70,15 @@ struct NamedArgs {
     names: Vec<String>,
 }
 
+#[derive(Args)]
+struct RetireArgs {
+    #[command(flatten)]
+    place: AuthorityArgs,
+    /// Do it although such certificates are in use, or nobody can say so: workers that have one must enrol anew.
+    #[arg(long)]
+    force: bool,
+}
+
 /// The four files.
 struct CaFolder(PathBuf);
 
@@ -76,9 +95,10 @@ struct ShownCertificate {
     expires_at: Timestamp,
 }
 
-pub fn run(args: CaArgs) -> anyhow::Result<()> {
-    let printer = args.output.printer();
-    match args.verb {
+pub async fn run(args: CaArgs) -> anyhow::Result<()> {
+    let CaArgs { client, verb } = args;
+    let printer = client.output.printer();
+    match verb {
         CaVerb::Init(named) => init(printer, &named),
         CaVerb::Server(named) => {
             let folder = CaFolder::of(&named.place);
@@ -90,14 +110,7 @@ pub fn run(args: CaArgs) -> anyhow::Result<()> {
             Ok(())
         }
         CaVerb::Rotate(place) => rotate(printer, &CaFolder::of(&place)),
-        CaVerb::Retire(place) => {
-            let folder = CaFolder::of(&place);
-            folder.authority()?;
-            let first = first_certificate(&folder.read(AUTHORITY)?);
-            folder.write(AUTHORITY, &first, 0o644)?;
-            printer.note("Only the current authority is trusted now.");
-            Ok(())
-        }
+        CaVerb::Retire(retired) => retire(&client, printer, &retired).await,
         CaVerb::Show(place) => show(printer, &CaFolder::of(&place)),
     }
 }
@@ -150,6 +163,62 @@ fn rotate(printer: Printer, folder: &CaFolder) -> anyhow::Result<()> {
     Ok(())
 }
 
+async fn retire(client: &ClientArgs, printer: Printer, retired: &RetireArgs) -> anyhow::Result<()> {
+    let folder = CaFolder::of(&retired.place);
+    folder.authority()?;
+    let trusted = folder.read(AUTHORITY)?;
+    let named = || folder.path(AUTHORITY).display().to_string();
+    let current = CertificateFacts::of_pem(&trusted).with_context(named)?;
+    let mut earlier = Vec::new();
+    for pem in certificates(&trusted).iter().skip(1) {
+        earlier.push(CertificateFacts::of_pem(pem).with_context(named)?.subject);
+    }
+    if !earlier.is_empty() && !retired.force {
+        folder.check_server(&earlier)?;
+        check_workers(client, &current).await?;
+    }
+    folder.write(AUTHORITY, &first_certificate(&trusted), 0o644)?;
+    printer.note("Only the current authority is trusted now.");
+    Ok(())
+}
+
+/// Refuses if a worker may have a certificate by an earlier authority: it would be refused from now on, and have to enrol anew.
+async fn check_workers(client: &ClientArgs, current: &CertificateFacts) -> anyhow::Result<()> {
+    let refused = |what: String| ExitError::saying(Exit::Refused, what);
+    let asked = async {
+        let (client, _) = client.open()?;
+        token::all(&client).await
+    };
+    let workers = asked.await.map_err(|error| {
+        refused(format!(
+            "the server cannot be asked which workers have a certificate by an earlier authority: {error:#}\n\
+             Name the server (--server) and an admin's key. With --force nobody is asked, and workers that have one must enrol \
+             anew."
+        ))
+    })?;
+    let signed_by_it_from = current.made_at() + TAKEN_WITHIN;
+    let may_be_earlier = |worker: &&WorkerIdentityView| {
+        let got_at = worker.renewed_at.or(worker.enrolled_at);
+        worker.state == WorkerIdentityState::Enrolled && got_at.is_none_or(|at| at < signed_by_it_from)
+    };
+    let found: Vec<&WorkerIdentityView> = workers.iter().filter(may_be_earlier).collect();
+    if found.is_empty() {
+        return Ok(());
+    }
+    let named = found.iter().take(NAMED_MAX).map(|worker| format!("`{}` ({})", worker.name, worker.identity));
+    let mut named: Vec<String> = named.collect();
+    if found.len() > NAMED_MAX {
+        named.push(format!("{} more", found.len() - NAMED_MAX));
+    }
+    Err(refused(format!(
+        "these workers may have a certificate by an earlier authority, and would have to enrol anew: {}.\n\
+         A worker that runs renews its certificate when a third of its time is left, and one that does not run loses it in \
+         the end: try again then. `interlock worker token revoke` takes out one that is gone; --force retires the authority \
+         now.",
+        named.join(", ")
+    )))
+}
+
 fn show(printer: Printer, folder: &CaFolder) -> anyhow::Result<()> {
     let mut shown = Vec::new();
     for file in [AUTHORITY, CERTIFICATE] {
@@ -200,15 +269,14 @@ impl CaFolder {
 
     fn read(&self, file: &str) -> anyhow::Result<String> {
         let path = self.path(file);
-        std::fs::read_to_string(&path).map_err(|error| {
-            let what =
-                format!("cannot read {}: {error}; `interlock worker ca init` makes an authority", path.display());
-            ExitError::saying(Exit::Config, what)
-        })
+        std::fs::read_to_string(&path).map_err(|error| unreadable(&path, &error))
     }
 
     fn authority(&self) -> anyhow::Result<Authority> {
-        let (certificates, key) = (self.read(AUTHORITY)?, zeroize::Zeroizing::new(self.read(AUTHORITY_KEY)?));
+        let certificates = self.read(AUTHORITY)?;
+        let path = self.path(AUTHORITY_KEY);
+        let key = private_file::read(&path).map_err(|error| unreadable(&path, &error))?;
+        let key = zeroize::Zeroizing::new(key);
         Authority::load(&certificates, &key).with_context(|| self.0.display().to_string())
     }
 
@@ -223,6 +291,25 @@ impl CaFolder {
             .map_err(|error| ExitError::saying(Exit::Usage, error.to_string()))?;
         self.write(KEY, &issued.key, 0o600)?;
         self.write(CERTIFICATE, &issued.certificate, 0o644)
+    }
+
+    /// Refuses while the server shows a certificate by one of the authorities: what trusts the current one alone could not reach it.
+    fn check_server(&self, earlier: &[String]) -> anyhow::Result<()> {
+        let path = self.path(CERTIFICATE);
+        if !path.exists() {
+            return Ok(());
+        }
+        let shown = CertificateFacts::of_pem(&self.read(CERTIFICATE)?).with_context(|| path.display().to_string())?;
+        if !earlier.contains(&shown.issuer) {
+            return Ok(());
+        }
+        let what = format!(
+            "the server's certificate in {} is signed by an earlier authority ({}), and nothing would trust it any more: run \
+             `interlock worker ca server` first, or give --force",
+            path.display(),
+            shown.issuer
+        );
+        Err(ExitError::saying(Exit::Refused, what))
     }
 
     /// Whole or not at all: a server may read it right now.
@@ -241,6 +328,14 @@ impl CaFolder {
         }
         written.with_context(|| format!("cannot write {}", path.display()))
     }
+}
+
+fn unreadable(path: &Path, error: &std::io::Error) -> anyhow::Error {
+    let hint = match error.kind() {
+        std::io::ErrorKind::NotFound => "; `interlock worker ca init` makes an authority",
+        _ => "",
+    };
+    ExitError::saying(Exit::Config, format!("cannot read {}: {error}{hint}", path.display()))
 }
 
 /// Two authorities of one installation have different names, so that a certificate says whose it is.

@@ -10,6 +10,7 @@ use anyhow::Context as _;
 use interlock_core::time::{Millis, Timestamp};
 use interlock_pki::{CertificateFacts, WorkerKey};
 use interlock_protocol::enrolment::{Enrol, RenewCertificate, WorkerCertificate, path};
+use interlock_server::private_file;
 use interlock_worker::{HttpTransport, TransportOptions, WorkerCredential};
 use tokio_util::sync::CancellationToken;
 use zeroize::Zeroizing;
@@ -73,7 +74,7 @@ impl IdentityFolder {
 
     /// How the worker reaches its server, with its certificate.
     pub fn transport(&self, place: &ServerPlace) -> anyhow::Result<TransportOptions> {
-        let (key, certificate) = (self.read(KEY)?, self.read(CERTIFICATE)?);
+        let (key, certificate) = (self.read_key()?, self.read(CERTIFICATE)?);
         let facts = CertificateFacts::of_pem(&certificate).with_context(|| self.0.display().to_string())?;
         if facts.not_after <= span::now() {
             let what = format!(
@@ -127,7 +128,7 @@ impl IdentityFolder {
 
     fn key(&self) -> anyhow::Result<WorkerKey> {
         if self.0.join(KEY).exists() {
-            return Ok(WorkerKey::of_pem(&self.read(KEY)?)?);
+            return Ok(WorkerKey::of_pem(&self.read_key()?)?);
         }
         let key = WorkerKey::generate()?;
         self.write(KEY, &key.to_pem(), 0o600)?;
@@ -147,6 +148,13 @@ impl IdentityFolder {
             self.write(NAME, name, 0o644)?;
         }
         self.write(CERTIFICATE, &certificate.certificate, 0o644)
+    }
+
+    /// The worker has written it for itself alone.
+    fn read_key(&self) -> anyhow::Result<Zeroizing<String>> {
+        let path = self.0.join(KEY);
+        let read = private_file::close_to_group(&path).and_then(|()| private_file::read(&path));
+        Ok(Zeroizing::new(read.with_context(|| format!("cannot read {}", path.display()))?))
     }
 
     fn read(&self, file: &str) -> anyhow::Result<Zeroizing<String>> {
@@ -202,6 +210,26 @@ mod tests {
         assert_eq!(identity.name(), None, "an earlier server does not tell it");
         identity.keep(&WorkerCertificate { name: Some("build-7".to_owned()), ..certificate }).unwrap();
         assert_eq!(identity.name().as_deref(), Some("build-7"));
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[test]
+    fn the_workers_key_is_used_where_nobody_else_could_read_it() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let folder = std::env::temp_dir().join(format!("interlock-enrolled-key-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let identity = IdentityFolder::new(&folder);
+        identity.key().unwrap();
+        let made = identity.key().unwrap().to_pem();
+        let path = folder.join(KEY);
+        let set = |mode| std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).unwrap();
+        // As a volume with an `fsGroup` gives it to the pod's group.
+        set(0o660);
+        assert_eq!(identity.key().unwrap().to_pem(), made);
+        assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+        set(0o644);
+        let refused = format!("{:#}", identity.key().err().unwrap());
+        assert!(refused.contains("its mode is 644") && refused.contains("chmod 600"), "{refused}");
         std::fs::remove_dir_all(&folder).unwrap();
     }
 }

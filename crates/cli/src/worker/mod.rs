@@ -20,6 +20,7 @@ use anyhow::Context as _;
 use clap::{Args, Subcommand, ValueEnum};
 use interlock_core::plan::DEFAULT_QUEUE;
 use interlock_credentials::{Tenancy, harden_process};
+use interlock_server::private_file;
 use interlock_worker::{
     BrokerAddress, ExecTask, HttpTransport, Tasks, TransportOptions, Worker, WorkerCredential, WorkerError,
     WorkerOptions,
@@ -215,7 +216,7 @@ pub async fn run(args: WorkerArgs) -> anyhow::Result<()> {
             let session = show::find(&client, &which).await?;
             service::forget(&client, printer, session).await
         }
-        Some(WorkerVerb::Ca(args)) => ca::run(args),
+        Some(WorkerVerb::Ca(args)) => ca::run(args).await,
         Some(WorkerVerb::Token(args)) => token::run(args).await,
     }
 }
@@ -405,7 +406,7 @@ fn enrol_token(args: &StartWorkerArgs) -> anyhow::Result<zeroize::Zeroizing<Stri
                     makes one with `interlock worker token create NAME --environment dev --file FILE`";
         ExitError::saying(Exit::Usage, what)
     })?;
-    let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+    let text = private_file::read(path).with_context(|| format!("cannot read {}", path.display()))?;
     Ok(zeroize::Zeroizing::new(text.trim().to_owned()))
 }
 

@@ -8,7 +8,7 @@ use anyhow::Context as _;
 use clap::{Args, Subcommand};
 use interlock_core::text::visible::visible;
 use interlock_sandbox::{
-    CommandRules, Control, Outcome, Profile, ProofState, Request, Sandbox, SandboxOptions, Stream,
+    CommandRule, CommandRules, Control, Outcome, Profile, ProofState, Request, Sandbox, SandboxOptions, Stream,
 };
 use serde::Serialize;
 
@@ -114,6 +114,8 @@ async fn try_out(sandbox: &Sandbox, args: TryArgs) -> anyhow::Result<()> {
     let program = args.argv.first().cloned().unwrap_or_default();
     let rule = format!("{program} {{arguments...}}").parse().map_err(|error| refused(&error))?;
     rules.allow.push(rule);
+    // Word for word it also names what the command starts, as in `env A=1 id`. Words with spaces fit the first rule alone.
+    rules.allow.extend(args.argv.join(" ").parse::<CommandRule>().ok());
     let command = rules.permit(args.profile, args.argv).map_err(|error| refused(&error))?;
     let mut request = Request::new(command);
     if let Some(seconds) = args.timeout {

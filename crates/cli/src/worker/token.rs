@@ -88,7 +88,7 @@ async fn create(client: &Client, printer: Printer, new: NewTokenArgs) -> anyhow:
     let set = |names: Vec<String>| names.into_iter().collect::<BTreeSet<String>>();
     let terms =
         WorkerTerms { environments: set(new.environments), segments: set(new.segments), profiles: set(new.profiles) };
-    terms.check().map_err(|what| ExitError::saying(Exit::Usage, what))?;
+    terms.check().and_then(|()| terms.check_known()).map_err(|what| ExitError::saying(Exit::Usage, what))?;
     let body = CreateWorkerIdentity { name: new.name, terms, token_expires_in_ms: new.expires_in.map(millis) };
     // The file is opened before the token is made: a token that could not be written would be lost.
     let file = new.file.as_ref().map(|path| {
@@ -122,7 +122,8 @@ async fn create(client: &Client, printer: Printer, new: NewTokenArgs) -> anyhow:
     printer.show(&created, |_| format!("{}\n", created.token))
 }
 
-async fn all(client: &Client) -> anyhow::Result<Vec<WorkerIdentityView>> {
+/// All identities of the tenant, newest first.
+pub(super) async fn all(client: &Client) -> anyhow::Result<Vec<WorkerIdentityView>> {
     let mut identities: Vec<WorkerIdentityView> = Vec::new();
     let mut after = None;
     loop {

@@ -18,7 +18,7 @@ use zeroize::Zeroizing;
 use crate::error::Cause;
 use crate::limits;
 use crate::memory::SecretBuf;
-use crate::reading::{off_thread, read_private};
+use crate::reading::{off_thread, read_guarded};
 
 const ALGORITHM: &str = "AWS4-HMAC-SHA256";
 const QUESTION: &str = "Action=GetCallerIdentity&Version=2011-06-15";
@@ -105,7 +105,7 @@ impl AwsKeySource {
             }
             Self::File { file, profile } => {
                 let path = file.clone();
-                let bytes = off_thread(move || read_private(&path, limits::SECRET_BYTES_MAX)).await;
+                let bytes = off_thread(move || read_guarded(&path, limits::SECRET_BYTES_MAX)).await;
                 let bytes = bytes.map_err(|error| unusable(error.to_string()))?;
                 let text = std::str::from_utf8(&bytes).map_err(|_| unusable("the file is no text".to_owned()))?;
                 let setting = |name: &str| Some(Zeroizing::new(of_profile(text, profile, name)?.to_owned()));

@@ -13,6 +13,7 @@ use serde_json::json;
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 use tracing::{debug, warn};
+use zeroize::Zeroizing;
 
 use super::answer::{Granted, field, granted};
 use super::api::{Api, VaultCall};
@@ -21,7 +22,7 @@ use crate::clock::Clock;
 use crate::error::Cause;
 use crate::limits;
 use crate::memory::SecretBuf;
-use crate::reading::{off_thread, read_private, value_of_file};
+use crate::reading::{off_thread, read_guarded, read_private, value_of_file};
 
 /// A token without an end is replaced after this long.
 const TOKEN_AGE_MAX: Duration = Duration::from_hours(1);
@@ -182,7 +183,8 @@ impl Session {
                 granted_by(api, &call, hint).await
             }
             Login::Jwt { mount, role, jwt_file, fields } => {
-                let jwt = from_file(jwt_file, "the signed token").await?;
+                // The platform writes it anew all the time, in its own way, and it ends soon.
+                let jwt = from_file(jwt_file, "the signed token", read_private).await?;
                 let path = format!("auth/{mount}/login");
                 let body = JwtBody { role, jwt: jwt.reveal(), fields };
                 let call = VaultCall::post(&path, &body).hiding([&jwt]);
@@ -216,7 +218,7 @@ async fn secret_id(
     file: &Path,
     wrapped: bool,
 ) -> Result<Arc<SecretBuf>, Cause> {
-    let written = from_file(file, "the secret id").await?;
+    let written = from_file(file, "the secret id", read_guarded).await?;
     if !wrapped {
         return Ok(Arc::new(written));
     }
@@ -281,9 +283,12 @@ async fn unwrap(api: &Api, mount: &str, token: &SecretBuf) -> Result<SecretBuf, 
     field(&answer.body, "secret_id")
 }
 
-async fn from_file(path: &Path, what: &str) -> Result<SecretBuf, Cause> {
+/// [`read_private`] or [`read_guarded`].
+type ReadFile = fn(&Path, usize) -> std::io::Result<Zeroizing<Vec<u8>>>;
+
+async fn from_file(path: &Path, what: &str, read: ReadFile) -> Result<SecretBuf, Cause> {
     let file = path.to_owned();
-    let bytes = off_thread(move || read_private(&file, limits::SECRET_BYTES_MAX)).await;
+    let bytes = off_thread(move || read(&file, limits::SECRET_BYTES_MAX)).await;
     let unusable = |why: String| Cause::LoginRefused(format!(": {what} in {}: {why}", path.display()));
     let bytes = bytes.map_err(|error| unusable(error.to_string()))?;
     value_of_file(&bytes).map_err(|cause| unusable(cause.to_string()))

@@ -75,6 +75,8 @@ async fn a_wrapping_token_that_was_taken_or_forged_raises_the_alarm() {
 async fn a_signed_token_of_the_platform_lets_in() {
     let (simulator, folder) = (Simulator::start().await, Folder::new());
     let jwt_file = folder.put("jwt", JWT);
+    // As Kubernetes may mount it.
+    std::fs::set_permissions(&jwt_file, std::os::unix::fs::PermissionsExt::from_mode(0o644)).unwrap();
     let login = jwt("jwt", jwt_file, &[]);
     vault(&simulator, login.clone()).prepare().await.unwrap();
     folder.put("jwt", "expired.jwt.value");
@@ -135,12 +137,16 @@ async fn aws_keys_sign_a_question_that_the_vault_sends_on() {
 }
 
 #[tokio::test]
-async fn a_missing_or_empty_file_is_named() {
+async fn a_file_that_is_missing_empty_or_open_to_others_is_named() {
     let (simulator, folder) = (Simulator::start().await, Folder::new());
     let login = app_role(&folder);
     folder.put("secret-id", "\n");
     let empty = vault(&simulator, login.clone()).prepare().await.err().unwrap();
     assert!(empty.to_string().contains("secret-id") && empty.to_string().contains("empty"), "{empty}");
+    let known = folder.put("secret-id", &format!("{SECRET_ID}\n"));
+    std::fs::set_permissions(&known, std::os::unix::fs::PermissionsExt::from_mode(0o644)).unwrap();
+    let known = vault(&simulator, login.clone()).prepare().await.err().unwrap().to_string();
+    assert!(known.contains("its mode is 644); run: chmod 600") && !known.contains(SECRET_ID), "{known}");
     std::fs::remove_file(folder.0.join("secret-id")).unwrap();
     let missing = vault(&simulator, login).prepare().await.err().unwrap();
     assert!(missing.to_string().contains("No such file"), "{missing}");

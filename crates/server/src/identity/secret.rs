@@ -14,6 +14,8 @@ use interlock_evidence::SigningKey;
 use interlock_store::Installation;
 use sha2::Sha256;
 
+use crate::private_file;
+
 const SECRET_BYTES: usize = 32;
 /// The store's note of which secret its hashes were made with.
 const FINGERPRINT: &str = "secret_fingerprint";
@@ -51,11 +53,13 @@ impl ServerSecret {
         Self(random_bytes())
     }
 
-    /// The secret in this file, made if it is not there. Servers that start at the same moment agree on one.
+    /// The secret in this file, made if it is not there. Servers that start at the same moment agree on one. Refused where
+    /// others can get at the file.
     pub fn open(path: &Path) -> Result<Self, SecretError> {
         let failed = |source| SecretError::File { path: path.to_owned(), source };
         let fresh = hex(&random_bytes::<SECRET_BYTES>());
-        let text = write_once(path, &fresh).map_err(failed)?;
+        write_once(path, &fresh).map_err(failed)?;
+        let text = private_file::read(path).map_err(failed)?;
         let bytes = unhex(text.trim()).ok_or_else(|| SecretError::Malformed { path: path.to_owned() })?;
         Ok(Self(bytes))
     }

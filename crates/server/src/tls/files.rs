@@ -13,6 +13,7 @@ use rustls::{RootCertStore, ServerConfig};
 
 use super::TlsOptions;
 use super::issuer::WorkerIssuer;
+use crate::private_file;
 
 /// The longest file of certificates, or of a key, that is read.
 const FILE_BYTES_MAX: u64 = 1 << 20;
@@ -78,10 +79,10 @@ impl LoadedTls {
             }
             None => return Err(TlsError::NoCertificate { path: certificate.clone() }),
         };
-        let private =
-            PrivateKeyDer::from_pem_slice(read(key)?.as_bytes()).map_err(|_| TlsError::NoKey { path: key.clone() })?;
+        let private = PrivateKeyDer::from_pem_slice(read_key(key)?.as_bytes())
+            .map_err(|_| TlsError::NoKey { path: key.clone() })?;
         let worker_issuer = options.worker_ca.as_ref().map(|ca| {
-            let (pem, signing) = (read(&ca.certificates)?, read(&ca.key)?);
+            let (pem, signing) = (read(&ca.certificates)?, read_key(&ca.key)?);
             let at = |source| TlsError::Certificate { path: ca.certificates.clone(), source };
             let authority = Authority::load(&pem, &signing).map_err(at)?;
             let issuer = WorkerIssuer::new(authority, options.worker_lifetime);
@@ -138,9 +139,20 @@ fn chain(path: &Path, pem: &str) -> Result<Vec<CertificateDer<'static>>, TlsErro
 }
 
 fn read(path: &Path) -> Result<String, TlsError> {
-    let failed = |source| TlsError::Read { path: path.to_owned(), source };
-    if std::fs::metadata(path).map_err(failed)?.len() > FILE_BYTES_MAX {
+    check_length(path)?;
+    std::fs::read_to_string(path).map_err(|source| TlsError::Read { path: path.to_owned(), source })
+}
+
+/// A key is read only where nobody else can get at it.
+fn read_key(path: &Path) -> Result<String, TlsError> {
+    check_length(path)?;
+    private_file::read(path).map_err(|source| TlsError::Read { path: path.to_owned(), source })
+}
+
+fn check_length(path: &Path) -> Result<(), TlsError> {
+    let found = std::fs::metadata(path).map_err(|source| TlsError::Read { path: path.to_owned(), source })?;
+    if found.len() > FILE_BYTES_MAX {
         return Err(TlsError::TooLong { path: path.to_owned() });
     }
-    std::fs::read_to_string(path).map_err(failed)
+    Ok(())
 }

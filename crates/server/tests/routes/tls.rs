@@ -1,7 +1,8 @@
 //! HTTPS on the listener.
 
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use interlock_core::json::Json;
@@ -47,15 +48,15 @@ impl Files {
     fn sign(&self, authority: &NewAuthority, now: Timestamp) {
         let authority = Authority::load(&authority.certificate, &authority.key).unwrap();
         let issued = authority.issue_server(&["127.0.0.1".to_owned()], now).unwrap();
-        std::fs::write(self.folder.join("server.key"), issued.key.as_bytes()).unwrap();
-        std::fs::write(self.folder.join("server.pem"), issued.certificate).unwrap();
+        write_private(&self.folder.join("server.key"), issued.key.as_bytes());
+        write_private(&self.folder.join("server.pem"), issued.certificate.as_bytes());
     }
 
     /// With the same authority for workers.
     pub fn with_workers(&self) -> TlsOptions {
         let (certificates, key) = (self.folder.join("ca.pem"), self.folder.join("ca.key"));
         std::fs::write(&certificates, &self.authority.certificate).unwrap();
-        std::fs::write(&key, self.authority.key.as_bytes()).unwrap();
+        write_private(&key, self.authority.key.as_bytes());
         TlsOptions { worker_ca: Some(WorkerCaFiles { certificates, key }), ..self.options() }
     }
 
@@ -63,6 +64,12 @@ impl Files {
         let (certificate, key) = (self.folder.join("server.pem"), self.folder.join("server.key"));
         TlsOptions { certificate, key, worker_ca: None, worker_lifetime: WORKER_LIFETIME }
     }
+}
+
+/// As keys have to be.
+fn write_private(path: &Path, bytes: &[u8]) {
+    std::fs::write(path, bytes).unwrap();
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600)).unwrap();
 }
 
 impl Drop for Files {
@@ -250,4 +257,13 @@ fn files_that_cannot_be_used_are_named_with_what_is_wrong() {
     std::fs::write(files.options().key, key).unwrap();
     let mismatch = refused(files.options());
     assert!(matches!(mismatch, TlsError::KeyMismatch { .. }), "{mismatch}");
+    files.sign(&files.authority, now);
+    for (options, file) in [(files.options(), "server.key"), (files.with_workers(), "ca.key")] {
+        let path = files.folder.join(file);
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o644)).unwrap();
+        let open = refused(options).to_string();
+        assert!(open.contains("its mode is 644") && open.contains(&format!("chmod 600 {}", path.display())), "{open}");
+        write_private(&path, &std::fs::read(&path).unwrap());
+    }
+    assert!(Tls::open(files.with_workers(), now).is_ok());
 }

@@ -11,6 +11,7 @@ use anyhow::Context as _;
 use clap::Args;
 use interlock_protocol::identity::{self, Login, NewToken, PersonToken};
 use interlock_protocol::runs::{Nothing, path};
+use interlock_server::private_file;
 use reqwest::Url;
 use rustix::termios::{LocalModes, OptionalActions, tcgetattr, tcsetattr};
 
@@ -108,7 +109,7 @@ async fn key(args: &LoginArgs, target: Target) -> anyhow::Result<Secret> {
     let server = &target.server;
     let from_variable = || std::env::var_os(KEY_FILE_VARIABLE).filter(|path| !path.is_empty()).map(PathBuf::from);
     let key = match args.api_key_file.clone().or_else(from_variable) {
-        Some(path) => std::fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?,
+        Some(path) => private_file::read(&path).with_context(|| format!("cannot read {}", path.display()))?,
         None => ask(&format!("API key for {server}"))?,
     };
     let key = Secret::new(&key)
