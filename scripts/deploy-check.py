@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 """Checks the files in deploy/ with the tools that read them, and that what they name exists.
 
-    scripts/deploy-check.py PROMTOOL INTERLOCK
+    PYTHON scripts/deploy-check.py PROMTOOL INTERLOCK
+
+PYTHON has PyYAML, as the environment of schemathesis has (`scripts/need schemathesis`).
 
 Alerts are checked and tested by promtool, the dashboards' queries are checked by it as rules, every metric that either names is
 one that a server has and every metric of a server is named by one of them, the subjects that operators look for have rows of their own
@@ -16,10 +18,13 @@ import re
 import subprocess
 import sys
 import tempfile
-import textwrap
 import tomllib
 import urllib.request
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
+
+import yaml
 
 DEPLOY = Path(__file__).resolve().parent.parent / "deploy"
 VARIABLES = {"$job": "interlock", "$instance": ".*", "$__rate_interval": "5m"}
@@ -91,26 +96,60 @@ def known_metrics(text: str) -> set[str]:
     return names
 
 
+class OnceEach(yaml.SafeLoader):
+    """Of two fields of one name PyYAML takes the last one; Kubernetes refuses both."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict:
+        names = [key.value for key, _ in node.value if isinstance(key, yaml.ScalarNode)]
+        if twice := sorted({name for name in names if names.count(name) > 1}):
+            raise yaml.constructor.ConstructorError(problem=f"{', '.join(twice)} stands twice", problem_mark=node.start_mark)
+        return super().construct_mapping(node, deep)
+
+
+def documents(text: str) -> list[Any]:
+    return [document for document in yaml.load_all(text, OnceEach) if document is not None]
+
+
+def maps(node: Any) -> Iterator[dict]:
+    """All maps in a document, wherever they stand."""
+    if isinstance(node, dict):
+        yield node
+    inside = node.values() if isinstance(node, dict) else node if isinstance(node, list) else ()
+    for value in inside:
+        yield from maps(value)
+
+
+def at(node: Any, *path: str) -> Any:
+    """What stands in a document at a place; nothing where something on the way there is missing."""
+    for name in path:
+        node = node.get(name) if isinstance(node, dict) else None
+    return node
+
+
 def without_runbook(rules: str) -> list[str]:
     """Alerts whose `runbook` is not the heading of a section."""
-    led = dict(re.findall(r"- alert: (\w+)\n(?:(?!- alert:)[\s\S])*?runbook: \"(\S+)\"", rules))
     lost = []
-    for alert in re.findall(r"- alert: (\w+)", rules):
-        page, _, anchor = led.get(alert, "").partition("#")
+    for rule in (found for document in documents(rules) for found in maps(document) if "alert" in found):
+        page, _, anchor = str(at(rule, "annotations", "runbook") or "").partition("#")
         path = DEPLOY.parent / page
         headings = re.findall(r"^#+ (.+)$", path.read_text(), re.MULTILINE) if path.is_file() else []
         if anchor not in {re.sub(r"[^a-z0-9 -]", "", heading.lower()).replace(" ", "-") for heading in headings}:
-            lost.append(alert)
+            lost.append(rule["alert"])
     return lost
 
 
-def commands(text: str) -> list[list[str]]:
+def commands(path: Path) -> list[list[str]]:
     """The arguments with which a file starts the binary: `command`, `args`, `test`, `CMD`, `ExecStart`, `ExecStartPre`."""
-    lists = re.findall(r"(?:command|args|test|CMD|ENTRYPOINT)[: ]+\[(.+)\]", text)
-    found = [[word.strip().strip('"') for word in words.split(",")] for words in lists]
-    found += [line.split() for line in re.findall(r"^ExecStart(?:Pre)?=(.+)$", text, re.MULTILINE)]
-    ours = [words[1:] if words[0] == "CMD" else words for words in found]
-    ours = [words[1:] if words[0].endswith("/interlock") else words for words in ours]
+    text = path.read_text()
+    if path.suffix == ".yaml":
+        lists = [found.get(key) for document in documents(text) for found in maps(document) for key in ("command", "args", "test")]
+        found = [[str(word) for word in words] for words in lists if isinstance(words, list)]
+    else:
+        lists = re.findall(r"(?:CMD|ENTRYPOINT)[ ]+\[(.+)\]", text)
+        found = [[word.strip().strip('"') for word in words.split(",")] for words in lists]
+        found += [line.split() for line in re.findall(r"^ExecStart(?:Pre)?=(.+)$", text, re.MULTILINE)]
+    ours = [words[1:] if words[0] == "CMD" else words for words in found if words]
+    ours = [words[1:] if words and words[0].endswith("/interlock") else words for words in ours]
     return [words for words in ours if words and "pg_isready" not in words]
 
 
@@ -156,82 +195,65 @@ def unit_without_sandboxes(unit: str) -> list[str]:
     return found
 
 
-def values(text: str, key: str) -> list[str]:
-    """What YAML without comments says for a key, wherever that stands: in a line, in braces, or in the lines below, further in.
-    Python comes without a reader of YAML; what this one does not find is refused as missing."""
+def of_container(container: dict) -> list[str]:
+    """What would keep a worker from making sandboxes in its container."""
     found = []
-    for at in re.finditer(rf"""(?<![\w"'.-])["']?{re.escape(key)}["']?:(?=[\s"'{{\[])""", text):
-        column = at.start() - (text.rfind("\n", 0, at.start()) + 1)
-        head, _, below = text[at.end() :].partition("\n")
-        # An anchor or a tag, which says nothing.
-        head = re.sub(r"^(\s*[&!]\S+)+", "", head).strip()
-        if head[:1] in ("{", "["):
-            rest, depth = text[text.index(head, at.end()) :], 0
-            for index, letter in enumerate(rest):
-                depth += (letter in "{[") - (letter in "}]")
-                if depth == 0:
-                    found.append(rest[: index + 1])
-                    break
-        elif head and head[0] not in "|>":
-            found.append(re.match(r"""["']?([^,}\]"']*)""", head)[1].strip())
-        else:
-            inside = []
-            for line in below.splitlines():
-                indent = len(line) - len(line.lstrip())
-                # The items of a list may stand below the key itself.
-                if line.strip() and indent <= column and not (indent == column and line.lstrip().startswith("- ")):
-                    break
-                inside.append(line)
-            found.append("\n".join(inside))
+    variables = {at(entry, "name"): str(at(entry, "value") or "") for entry in container.get("env") or []}
+    if "INTERLOCK_WORKER_IDENTITY" not in variables:
+        found.append("the container of workers that run commands does not say INTERLOCK_WORKER_IDENTITY")
+    if not variables.get("INTERLOCK_SERVER", "").startswith("https://"):
+        found.append("the container of workers that run commands has a server without https://")
+    if at(container, "securityContext", "procMount") != "Unmasked":
+        found.append("the container of workers that run commands does not say procMount: Unmasked")
+    for filter_of in ("seccompProfile", "appArmorProfile"):
+        kind = at(container, "securityContext", filter_of, "type")
+        if kind not in ("Unconfined", "Localhost"):
+            found.append(f"the container of workers that run commands has a filter that refuses namespaces: {filter_of} is {kind}")
     return found
 
 
-def items(text: str) -> list[str]:
-    """The items of a YAML list that is written in lines."""
-    return [f"  {item}" for item in re.split(r"(?m)^- ", textwrap.dedent(text))[1:]]
+def of_commands(text: str, invited: set[str], has_egress: bool) -> list[str]:
+    """What is wrong with the file that says which commands a worker lets through."""
+    found = []
+    said = tomllib.loads(text)
+    offered = set(said.get("profiles", []))
+    if not offered or offered - invited:
+        found.append(f"the worker offers the profiles {sorted(offered) or 'of its host'}, and its token is for {sorted(invited)}")
+    if said.get("allow") and offered <= WITHOUT_ALLOW_LIST:
+        found.append(f"commands.toml has a list `allow`, which {', '.join(sorted(offered))} does not read")
+    if offered & ON_THE_HOSTS_NETWORK and not has_egress:
+        found.append("commands have the pod's network, and no NetworkPolicy says where they may connect to")
+    return found
 
 
 def manifest_without_sandboxes(manifest: str) -> list[str]:
     """What would keep a worker from making sandboxes in its manifest, or lets it seem to keep what it does not."""
     invited = {name for names in re.findall(r"token create .*--profile ([\w,-]+)", manifest) for name in names.split(",")}
-    plain = re.sub(r"(?m)(^|[ \t])#.*$", "", manifest)
-    documents = re.split(r"(?m)^---$", plain)
+    parts = documents(manifest)
     found, workers = [], []
-    for document in documents:
-        for pod in values(document, "template"):
-            here = [one for listed in values(pod, "containers") for one in items(listed) if "INTERLOCK_COMMANDS" in one]
-            workers += here
-            for key, needed in (("hostUsers", "false"), ("shareProcessNamespace", "true")):
-                if here and values(pod, key) != [needed]:
-                    found.append(f"the pod of workers that run commands does not say {key}: {needed}")
+    for pod in (pod for part in parts for pod in maps(part) if isinstance(pod.get("containers"), list)):
+        here = [
+            container
+            for container in pod["containers"]
+            if any(at(entry, "name") == "INTERLOCK_COMMANDS" for entry in at(container, "env") or [])
+        ]
+        workers += here
+        for key, needed in (("hostUsers", False), ("shareProcessNamespace", True)):
+            if here and pod.get(key) is not needed:
+                found.append(f"the pod of workers that run commands does not say {key}: {str(needed).lower()}")
     if not workers:
         found.append("no container of the manifest of workers that run commands names INTERLOCK_COMMANDS")
     for container in workers:
-        for needed in ("INTERLOCK_WORKER_IDENTITY", "https://"):
-            if needed not in container:
-                found.append(f"the container of workers that run commands does not say {needed}")
-        if values(container, "procMount") != ["Unmasked"]:
-            found.append("the container of workers that run commands does not say procMount: Unmasked")
-        for filter_of in ("seccompProfile", "appArmorProfile"):
-            types = [kind for profile in values(container, filter_of) for kind in values(profile, "type")]
-            if types not in (["Unconfined"], ["Localhost"]):
-                found.append(f"the container of workers that run commands has a filter that refuses namespaces: {filter_of} is {types}")
+        found += of_container(container)
 
-    lists = values(manifest, "commands.toml")
+    lists = [text for part in parts if (text := at(part, "data", "commands.toml")) is not None]
     if not lists:
         found.append("the manifest of workers that run commands has no commands.toml")
+    has_egress = any(
+        at(part, "kind") == "NetworkPolicy" and "Egress" in (at(part, "spec", "policyTypes") or []) for part in parts
+    )
     for text in lists:
-        said = tomllib.loads(textwrap.dedent(text))
-        offered = set(said.get("profiles", []))
-        if not offered or offered - invited:
-            found.append(f"the worker offers the profiles {sorted(offered) or 'of its host'}, and its token is for {sorted(invited)}")
-        if said.get("allow") and offered <= WITHOUT_ALLOW_LIST:
-            found.append(f"commands.toml has a list `allow`, which {', '.join(sorted(offered))} does not read")
-        if offered & ON_THE_HOSTS_NETWORK and not any(
-            values(document, "kind") == ["NetworkPolicy"] and "Egress" in "".join(values(document, "policyTypes"))
-            for document in documents
-        ):
-            found.append("commands have the pod's network, and no NetworkPolicy says where they may connect to")
+        found += of_commands(text, invited, has_egress)
     return found
 
 
@@ -297,7 +319,7 @@ def main() -> None:
         for name in set(re.findall(r"\bINTERLOCK_[A-Z_]+", path.read_text())) - OF_COMPOSE:
             if f"`{name}`" not in reference:
                 sys.exit(f"{path}: nothing reads {name}")
-        for words in commands(path.read_text()):
+        for words in commands(path):
             # Whatever is wrong is told before the help.
             done = subprocess.run([sys.argv[2], *words, "--help"], capture_output=True, text=True)
             if done.returncode:

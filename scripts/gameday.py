@@ -247,6 +247,7 @@ def rehearse(fleet, api, ports, ledger, count):
     only_b = Api([ports[1]])
     only_b.key = api.key
     until("that server-b answers", lambda: only_b.get("/me"))
+    (folder / "worker.key").touch(mode=0o600)
     (folder / "worker.key").write_text(api.post("/keys", {"name": "gameday", "roles": ["worker"]})["text"])
     api.post("/workflows", {"source": WORKFLOW})
     fleet.worker("worker-1", ports[0])

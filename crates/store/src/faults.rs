@@ -48,6 +48,11 @@ pub trait Faults: Send + Sync + 'static {
     fn before_read(&self) -> BoxFuture<'static, ()> {
         std::future::ready(()).boxed()
     }
+
+    /// Whether reads fail now, as those of a database that does not answer.
+    fn fails_reads(&self) -> bool {
+        false
+    }
 }
 
 /// No faults at all.

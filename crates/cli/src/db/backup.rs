@@ -1,18 +1,27 @@
 //! `interlock db backup`: the database first, then the payloads that the copy refers to. Payloads are written before
-//! the rows that refer to them are committed, so that in this order none is missing.
+//! the rows that refer to them are committed, so that in this order none is missing. Both get their names when both are
+//! there, the database last: a backup that bears its name is whole.
 
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use interlock_engine::payloads::Objects;
 use interlock_engine::payloads::copy::back_up;
-use interlock_store::StoreUrl;
+use interlock_engine::payloads::survey::Survey;
+use interlock_store::{StagedBackup, StoreUrl};
 
 use super::StoreArg;
 use super::place::{PlaceArgs, beside, progress, tell_lost};
 use crate::output::span::bytes;
 use crate::server::SECRET_FILE;
 use crate::server::open;
+
+/// What became of the payloads that a copy refers to.
+enum CopiedPayloads {
+    None,
+    StayInBucket { bucket: String, references: u64, bytes: u64 },
+    Copied(Survey),
+}
 
 pub async fn run(store: &StoreArg, place: &PlaceArgs, to: PathBuf) -> anyhow::Result<()> {
     let url = store.url();
@@ -24,8 +33,16 @@ pub async fn run(store: &StoreArg, place: &PlaceArgs, to: PathBuf) -> anyhow::Re
         );
     };
     let folder = beside(&to);
+    anyhow::ensure!(
+        to.exists() || !folder.exists(),
+        "{} is there without its backup: an interrupted one has left it; remove it, or name another file",
+        folder.display()
+    );
     anyhow::ensure!(!folder.exists(), "{} exists already; name a file for which it does not", folder.display());
-    interlock_store::backup_file(&path, &to).await?;
+    let staged = StagedBackup::make(&path, &to).await?;
+    let copied = payloads(store, place, &staged).await.context("no backup was made: its payloads cannot be copied")?;
+    put_in_place(staged, &to, &folder).await?;
+
     println!("{} is a copy of {}", to.display(), path.display());
     // Not beside the copy: with both, a thief could sign in with the keys in the copy.
     println!(
@@ -33,46 +50,72 @@ pub async fn run(store: &StoreArg, place: &PlaceArgs, to: PathBuf) -> anyhow::Re
          API keys and the secrets of webhooks are lost",
         store.data.join(SECRET_FILE).display()
     );
-    payloads(store, place, &to, &folder).await.with_context(|| format!("the database is copied to {}", to.display()))
+    tell(&copied, &folder)
 }
 
-async fn payloads(store: &StoreArg, place: &PlaceArgs, to: &Path, folder: &Path) -> anyhow::Result<()> {
-    let copy = open::store_to_read(&format!("sqlite:{}", to.display())).await?;
+/// The payloads get their name first: a database that bears its name has them beside it.
+async fn put_in_place(staged: StagedBackup, to: &Path, folder: &Path) -> anyhow::Result<()> {
+    let copied = beside(staged.path());
+    let has_payloads = copied.is_dir();
+    if has_payloads {
+        std::fs::rename(&copied, folder).with_context(|| format!("cannot make {}", folder.display()))?;
+    }
+    let placed = staged.place().await;
+    if placed.is_err() && has_payloads {
+        // Without the database they are of no use, and would be in the way of the next backup.
+        let _ = std::fs::remove_dir_all(folder);
+    }
+    placed.with_context(|| format!("no backup was made at {}", to.display()))
+}
+
+/// Beside the copy, under the name that it has for now.
+async fn payloads(store: &StoreArg, place: &PlaceArgs, staged: &StagedBackup) -> anyhow::Result<CopiedPayloads> {
+    let copy = staged.open_to_read(open::options_to_read()).await?;
     let (references, total) = copy.payloads_total().await?;
     if references == 0 {
         copy.close().await;
-        println!("it refers to no payloads beside it");
-        return Ok(());
+        return Ok(CopiedPayloads::None);
     }
     if let Some(bucket) = place.bucket() {
         copy.close().await;
-        println!("it refers to payloads ({references} times, {}) that stay in {bucket}", bytes(total));
-        println!(
-            "the bucket keeps them only as long as the live store needs them: have it keep versions of what is deleted, \
-             or copy it now, and keep that as long as this copy"
-        );
-        return Ok(());
+        return Ok(CopiedPayloads::StayInBucket { bucket: bucket.to_owned(), references, bytes: total });
     }
     let from = place.open_to_read(&store.data)?;
-    let target = Objects::folder(folder)?;
+    let target = Objects::folder(&beside(staged.path()))?;
     let live = open::store_to_read(&store.url()).await?;
     let survey = back_up(&copy, &live, &from, &target, progress("payloads", Some(references))).await?;
     live.close().await;
     copy.close().await;
-    println!(
-        "{} holds its {} payloads, {}, each held against its hash",
-        folder.display(),
-        survey.objects,
-        bytes(survey.bytes)
-    );
-    if survey.gone > 0 {
-        println!("{} more went with their runs meanwhile, by retention", survey.gone);
+    Ok(CopiedPayloads::Copied(survey))
+}
+
+fn tell(copied: &CopiedPayloads, folder: &Path) -> anyhow::Result<()> {
+    match copied {
+        CopiedPayloads::None => println!("it refers to no payloads beside it"),
+        CopiedPayloads::StayInBucket { bucket, references, bytes: total } => {
+            println!("it refers to payloads ({references} times, {}) that stay in {bucket}", bytes(*total));
+            println!(
+                "the bucket keeps them only as long as the live store needs them: have it keep versions of what is deleted, \
+                 or copy it now, and keep that as long as this copy"
+            );
+        }
+        CopiedPayloads::Copied(survey) => {
+            println!(
+                "{} holds its {} payloads, {}, each held against its hash",
+                folder.display(),
+                survey.objects,
+                bytes(survey.bytes)
+            );
+            if survey.gone > 0 {
+                println!("{} more went with their runs meanwhile, by retention", survey.gone);
+            }
+            tell_lost(survey);
+            anyhow::ensure!(
+                survey.lost_total == 0,
+                "{} references are to payloads that were lost before: what needs them will fail",
+                survey.lost_total
+            );
+        }
     }
-    tell_lost(&survey);
-    anyhow::ensure!(
-        survey.lost_total == 0,
-        "{} references are to payloads that were lost before: what needs them will fail",
-        survey.lost_total
-    );
     Ok(())
 }

@@ -44,7 +44,8 @@ pub enum DbCommand {
     },
     /// Bring a backup into service, with the payloads beside it. Attempts that were handed out before are fenced, runs with
     /// side effects are parked (`paused`, `restored`), and what they may have done since the backup is listed. Names the
-    /// payloads that are not what was backed up.
+    /// payloads that are not what was backed up. Refused while a server is at work on the store, and during another
+    /// restore; what was interrupted goes on, and what is done is not done twice.
     Restore {
         #[command(flatten)]
         store: StoreArg,
@@ -53,6 +54,10 @@ pub enum DbCommand {
         /// The backup (SQLite). On PostgreSQL restore the database with its own tools first, then run this without it.
         #[arg(long)]
         from: Option<PathBuf>,
+        /// Bring a PostgreSQL database into service once more which has been before, and of which nothing tells that it was
+        /// brought back since: a copy of its disks was put back.
+        #[arg(long)]
+        again: bool,
     },
 }
 
@@ -85,7 +90,7 @@ pub async fn run(command: DbCommand) -> anyhow::Result<()> {
         DbCommand::Check { store, place, read_payloads } => check::run(&store, &place, read_payloads).await,
         DbCommand::Stats(arg) => stats(&arg.url()).await,
         DbCommand::Backup { store, place, to } => backup::run(&store, &place, to).await,
-        DbCommand::Restore { store, place, from } => restore::run(&store, &place, from).await,
+        DbCommand::Restore { store, place, from, again } => restore::run(&store, &place, from, again).await,
     }
 }
 

@@ -1,13 +1,13 @@
 //! `interlock db restore`: payloads first, since they may be brought back any number of times, then the database.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use interlock_engine::EngineOptions;
 use interlock_engine::commands::restore::{ParkedRun, RestoredRuns, UnreadableRun};
 use interlock_engine::payloads::Objects;
 use interlock_engine::payloads::copy::bring_back;
 use interlock_engine::payloads::survey::{Depth, Survey, survey};
-use interlock_store::{Options, Store, StoreUrl};
+use interlock_store::{Options, RestoreLock, Store, StoreUrl};
 
 use super::StoreArg;
 use super::place::{PlaceArgs, beside, progress, tell_lost};
@@ -17,41 +17,51 @@ use crate::output::{Printer, layouts};
 use crate::server::SECRET_FILE;
 use crate::server::open;
 
-pub async fn run(store: &StoreArg, place: &PlaceArgs, from: Option<PathBuf>) -> anyhow::Result<()> {
+pub async fn run(store: &StoreArg, place: &PlaceArgs, from: Option<PathBuf>, again: bool) -> anyhow::Result<()> {
+    let url = StoreUrl::parse(&store.url())?;
+    anyhow::ensure!(
+        !again || matches!(url, StoreUrl::Postgres(_)),
+        "--again is for PostgreSQL; a SQLite file that is there is moved away first"
+    );
+    // Before anything is brought back: no server may be at work on the store, nor another restore.
+    let lock = RestoreLock::take(&url, Options::new(open::fresh_server_id())).await?;
+    let restored = restore(store, place, &lock, (from.as_deref(), again)).await;
+    lock.release().await;
+    restored
+}
+
+async fn restore(
+    store: &StoreArg,
+    place: &PlaceArgs,
+    lock: &RestoreLock,
+    (from, again): (Option<&Path>, bool),
+) -> anyhow::Result<()> {
     let url = store.url();
     let parsed = StoreUrl::parse(&url)?;
     let options = EngineOptions { loops: false, ..open::engine_options() };
-    let store_options = || Options::new(open::fresh_server_id());
-    let begun = match &parsed {
-        StoreUrl::Sqlite(path) if path.exists() => {
-            interlock_store::unfinished_restore(&parsed, store_options()).await?
-        }
-        _ => None,
-    };
+    let begun = lock.begun().filter(|_| !again);
     anyhow::ensure!(
         from.is_some() == matches!(parsed, StoreUrl::Sqlite(_)) || begun.is_some(),
         "give the backup with --from for SQLite; restore PostgreSQL with its own tools first, and run this without --from"
     );
-    if let (StoreUrl::Sqlite(path), Some(backup), None) = (&parsed, &from, begun) {
+    if let (StoreUrl::Sqlite(path), Some(backup), None) = (&parsed, from, begun) {
         anyhow::ensure!(
             !path.exists(),
             "{} exists already; move it away first, a restore does not overwrite",
             path.display()
         );
         anyhow::ensure!(backup.is_file(), "there is no backup {}", backup.display());
+        interlock_store::check_backup(backup)?;
     }
-    let damaged = match from.as_deref().map(beside).filter(|folder| folder.is_dir()) {
+    let damaged = match from.map(beside).filter(|folder| folder.is_dir()) {
         Some(folder) => payloads(store, place, &folder).await?,
         None => 0,
     };
 
-    let epoch = match begun {
-        Some(epoch) => {
-            println!("the restore into epoch {epoch} was interrupted, and goes on");
-            epoch
-        }
-        None => interlock_store::restore(from.as_deref(), &parsed, store_options()).await?,
-    };
+    if let Some(epoch) = begun {
+        println!("the restore into epoch {epoch} was interrupted, and goes on with the backup that it was begun with");
+    }
+    let epoch = lock.begin(from, again).await?;
     let engine = open::engine(&url, options).await?;
     let RestoredRuns { parked, unreadable } = engine.runs().park_restored().await?;
     println!("the store is in service again, in epoch {epoch}: whatever was handed out before is refused");
@@ -75,7 +85,7 @@ pub async fn run(store: &StoreArg, place: &PlaceArgs, from: Option<PathBuf>) -> 
 }
 
 /// Answers with how many objects of the backup are not what their name says.
-async fn payloads(store: &StoreArg, place: &PlaceArgs, folder: &std::path::Path) -> anyhow::Result<u64> {
+async fn payloads(store: &StoreArg, place: &PlaceArgs, folder: &Path) -> anyhow::Result<u64> {
     let to = place.open(&store.data)?;
     let brought = bring_back(&Objects::folder(folder)?, &to, progress("brought back", None)).await?;
     println!(
@@ -103,7 +113,7 @@ async fn check(restored: &Store, store: &StoreArg, place: &PlaceArgs) -> anyhow:
 }
 
 /// Keys and sealed secrets are worth nothing without the secret of the server that made them.
-fn tell_secret(data: &std::path::Path) {
+fn tell_secret(data: &Path) {
     let secret = data.join(SECRET_FILE);
     if !secret.exists() {
         println!(

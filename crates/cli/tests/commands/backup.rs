@@ -1,5 +1,6 @@
 //! `interlock db backup | restore | check` with payloads beside the database, beside a server that runs.
 
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use crate::harness::Up;
@@ -94,4 +95,72 @@ fn a_bucket_keeps_its_payloads_and_the_backup_says_so() {
     assert!(!up.path("second.db.payloads").exists());
     let check = up.run(&[&["db", "check", "--data", &data], &bucket[..]].concat());
     assert!(check.code == 0 && check.out.contains("were not looked at"), "{check:?}");
+}
+
+/// A process that is gone has left half a backup; its number is one that no process can have.
+const HALF: &str = "monday.db.4294967295-0.partial";
+
+#[test]
+fn half_a_backup_is_no_backup_and_goes_with_the_next_one() {
+    let up = Up::start(&["--no-demo"]);
+    let data = up.path("data").display().to_string();
+    let to = up.path("monday.db").display().to_string();
+    assert_eq!(up.run(&["db", "backup", "--data", &data, "--to", &to]).code, 0);
+    // All of it is there but its name.
+    std::fs::rename(up.path("monday.db"), up.path(HALF)).unwrap();
+    std::fs::create_dir(up.path(&format!("{HALF}.payloads"))).unwrap();
+    let half = up.path(HALF).display().to_string();
+    let restored = up.run(&["db", "restore", "--data", &up.path("new").display().to_string(), "--from", &half]);
+    assert!(restored.code == 1 && restored.err.contains("half a copy"), "{restored:?}");
+    assert!(!up.path("new").exists(), "nothing is put in place");
+    let checked = up.run(&["db", "check", "--store", &format!("sqlite:{half}")]);
+    assert!(checked.code == 1 && checked.err.contains("half a copy"), "{checked:?}");
+
+    // Payloads got their name, and the machine was lost before the database did.
+    std::fs::create_dir(up.path("monday.db.payloads")).unwrap();
+    let without = up.run(&["db", "backup", "--data", &data, "--to", &to]);
+    assert!(without.code == 1 && without.err.contains("monday.db.payloads is there without its backup"), "{without:?}");
+    std::fs::remove_dir(up.path("monday.db.payloads")).unwrap();
+    assert_eq!(up.run(&["db", "backup", "--data", &data, "--to", &to]).code, 0);
+    let mut left: Vec<_> = std::fs::read_dir(up.path("monday.db").parent().unwrap())
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned())
+        .filter(|name| name.starts_with("monday.db"))
+        .collect();
+    left.sort();
+    assert_eq!(left, ["monday.db"]);
+    let mode = std::fs::metadata(up.path("monday.db")).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+}
+
+#[test]
+fn a_backup_whose_payloads_cannot_be_copied_leaves_nothing() {
+    let up = Up::start(&["--no-demo", "--payload-inline-max", "1024"]);
+    let plan = up.file(
+        "plan.json",
+        r#"{"workflow":"w","version":1,"steps":[{"key":"pack","kind":"task","handler":"demo.pack","queue":"demo"}]}"#,
+    );
+    let text = format!("text={}", "x".repeat(LONG));
+    assert_eq!(up.run(&["run", "start", "--plan", &plan, "-i", "order=a", "-i", &text]).code, 0);
+    let data = up.path("data").display().to_string();
+    let to = up.path("monday.db").display().to_string();
+    let elsewhere = up.path("not-there").display().to_string();
+    let failed = up.run(&["db", "backup", "--data", &data, "--to", &to, "--payloads", &elsewhere]);
+    assert!(failed.code == 1 && failed.err.contains("no backup was made"), "{failed:?}");
+    let left = std::fs::read_dir(up.path("monday.db").parent().unwrap()).unwrap();
+    let left: Vec<_> = left.map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned()).collect();
+    assert!(!left.iter().any(|name| name.starts_with("monday.db")), "{left:?}");
+}
+
+#[test]
+fn a_folder_that_a_server_uses_is_not_restored() {
+    let up = Up::start(&["--no-demo"]);
+    let data = up.path("data").display().to_string();
+    let copy = up.path("copy.db").display().to_string();
+    assert_eq!(up.run(&["db", "backup", "--data", &data, "--to", &copy]).code, 0);
+    let restored = up.run(&["db", "restore", "--data", &data, "--from", &copy]);
+    assert!(restored.code == 1 && restored.err.contains("in use by another Interlock process"), "{restored:?}");
+    assert!(!restored.err.contains("move it away"), "not under the server: {restored:?}");
+    let again = up.run(&["db", "restore", "--data", &data, "--from", &copy, "--again"]);
+    assert!(again.code == 1 && again.err.contains("--again is for PostgreSQL"), "{again:?}");
 }

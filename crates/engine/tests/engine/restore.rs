@@ -15,8 +15,8 @@ use interlock_core::run::change::Context;
 use interlock_core::state::{EffectClass, Reason, RunState};
 use interlock_core::time::Millis;
 use interlock_core::work::{EffectAnswer, EffectIntent, Report};
-use interlock_engine::{Engine, EngineError, EngineOptions};
-use interlock_store::{Options, RaiseEpoch, Store, StoreUrl, SubmitError};
+use interlock_engine::{Engine, EngineError, EngineOptions, OpenEngineError};
+use interlock_store::{OpenError, Options, RaiseEpoch, RestoreLock, Store, StoreUrl, SubmitError};
 
 use crate::on_both;
 use crate::unreadable::{BROKEN, MENDED, change, change_row, is_set_aside};
@@ -131,6 +131,29 @@ async fn whoever_runs_an_engine_is_told_that_its_store_was_restored() {
     let told = tokio::time::timeout(PATIENCE, told).await.unwrap().unwrap();
     assert!(matches!(told, SubmitError::Restored(told) if told == restored), "{told}");
     stop(engine).await;
+}
+
+/// A server says that it is at work from before its first look at the store until it is closed.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_engine_and_a_restore_keep_out_of_each_others_way() {
+    let database = Database::postgres().await;
+    let serving = engine(&database).await;
+    let refused = interlock_store::restore(None, &database.url, Options::new(server())).await.unwrap_err();
+    assert!(matches!(refused, OpenError::InService { .. }), "{refused}");
+    stop(serving).await;
+
+    let lock = RestoreLock::take(&database.url, Options::new(server())).await.unwrap();
+    let epoch = lock.begin(None, false).await.unwrap();
+    let store = Store::open(&database.url, Options::new(server())).await.unwrap();
+    let kept_out = Engine::open(store.clone(), options()).await.err().expect("a restore is under way");
+    assert!(matches!(kept_out, OpenEngineError::Store(OpenError::BeingRestored { .. })), "{kept_out}");
+    store.close().await;
+    let tool = tool(&database).await;
+    tool.runs().park_restored().await.unwrap();
+    assert_eq!((tool.store().epoch().await.unwrap(), tool.store().restoring().await.unwrap()), (epoch, None));
+    stop(tool).await;
+    lock.release().await;
+    stop(engine(&database).await).await;
 }
 
 /// Marks the store as one that was restored and whose runs are not parked yet.

@@ -6,8 +6,8 @@ use interlock_core::time::Timestamp;
 
 use super::rows::{unparked_key, unparked_run};
 use super::{DurableSetting, Stats, sql};
-use crate::backup;
 use crate::error::{CorruptRow, ReadError};
+use crate::restore;
 use crate::store::{Reads, Store};
 use crate::value::{Row, args};
 
@@ -54,7 +54,7 @@ impl Store {
     /// The epoch of a restore that is not finished: runs that act on the outside are not all parked yet, and nothing may be
     /// dispatched.
     pub async fn restoring(&self) -> Result<Option<u64>, ReadError> {
-        let mut rows = self.rows(&sql::META_GET, args![backup::RESTORING]).await?;
+        let mut rows = self.rows(&sql::META_GET, args![restore::RESTORING]).await?;
         let mark = rows.first_mut().map(|row| row.text("value")).transpose()?.unwrap_or_default();
         if mark.is_empty() {
             return Ok(None);
@@ -62,9 +62,21 @@ impl Store {
         self.epoch().await.map(Some)
     }
 
+    /// The same, where the mark was set in this very database, and not in the one that a dump was taken of.
+    pub(crate) async fn restoring_here(&self) -> Result<Option<u64>, ReadError> {
+        if matches!(self.inner.reads, Reads::Postgres(..)) {
+            let rows = self.rows(&sql::IS_HERE, args![restore::RESTORING_HERE, restore::RESTORING]).await?;
+            let found = rows.into_iter().next().map(|mut row| row.int("found")).transpose()?;
+            if found != Some(1) {
+                return Ok(None);
+            }
+        }
+        self.restoring().await
+    }
+
     /// When the last restore of this store was finished.
     pub async fn restored_at(&self) -> Result<Option<Timestamp>, ReadError> {
-        let mut rows = self.rows(&sql::META_GET, args![backup::RESTORED_AT]).await?;
+        let mut rows = self.rows(&sql::META_GET, args![restore::RESTORED_AT]).await?;
         Ok(rows.first_mut().map(|row| row.name("value")).transpose()?.map(Timestamp))
     }
 

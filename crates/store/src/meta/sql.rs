@@ -30,6 +30,69 @@ statements! {
         both: "DELETE FROM meta WHERE key = $1"
     }
 
+    /// Notes where the row `$2` was written, under the key `$1`: by which transaction, in which table of which database. A
+    /// dump that is loaded makes the row anew, and the note is then not of it.
+    NOTE_HERE on meta {
+        sqlite: "",
+        postgres: "INSERT INTO meta (key, value)
+                   SELECT $1::text, concat_ws(' ', d.oid::text, m.tableoid::text, m.xmin::text)
+                   FROM meta m, pg_database d WHERE m.key = $2 AND d.datname = current_database()
+                   ON CONFLICT (key) DO UPDATE SET value = excluded.value"
+    }
+
+    /// Whether the note `$1` is of the row `$2` as it stands in this very database: one or none.
+    IS_HERE on meta {
+        sqlite: "",
+        postgres: "SELECT count(*) AS found FROM meta n, meta m, pg_database d
+                   WHERE n.key = $1 AND m.key = $2 AND d.datname = current_database()
+                   AND n.value = concat_ws(' ', d.oid::text, m.tableoid::text, m.xmin::text)"
+    }
+
+    /// How many tables the schema has, how many columns its `schema_migrations` has, how many of these have the store's
+    /// names, and how many tables of tenants have no primary key, which a dump brings after all rows.
+    TABLES_HERE on pg_class {
+        sqlite: "",
+        postgres: "SELECT
+                   (SELECT count(*) FROM pg_class c
+                    WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind IN ('r', 'p')) AS tables,
+                   (SELECT count(*) FROM pg_attribute a
+                    WHERE a.attrelid = to_regclass('schema_migrations') AND a.attnum > 0 AND NOT a.attisdropped) AS record,
+                   (SELECT count(*) FROM pg_attribute a
+                    WHERE a.attrelid = to_regclass('schema_migrations') AND a.attnum > 0 AND NOT a.attisdropped
+                    AND a.attname IN ('version', 'name', 'checksum', 'applied_at')) AS own,
+                   (SELECT count(*) FROM pg_class c
+                    WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind IN ('r', 'p')
+                    AND NOT c.relispartition
+                    AND EXISTS (SELECT 1 FROM pg_attribute a
+                                WHERE a.attrelid = c.oid AND a.attname = 'tenant_id' AND NOT a.attisdropped)
+                    AND NOT EXISTS (SELECT 1 FROM pg_index i
+                                    WHERE i.indrelid = c.oid AND i.indisprimary)) AS unkeyed"
+    }
+
+    /// A share of the lock that says that a server is at work here.
+    SERVICE_SHARE on pg_locks {
+        sqlite: "",
+        postgres: "SELECT CASE WHEN pg_try_advisory_lock_shared($1::bigint) THEN 1::bigint ELSE 0 END AS taken"
+    }
+
+    /// The whole lock.
+    SERVICE_ALONE on pg_locks {
+        sqlite: "",
+        postgres: "SELECT CASE WHEN pg_try_advisory_lock($1::bigint) THEN 1::bigint ELSE 0 END AS taken"
+    }
+
+    /// Who has it, given the key's two halves. Of other users' connections PostgreSQL tells a part only.
+    SERVICE_HOLDERS on pg_locks {
+        sqlite: "",
+        postgres: "SELECT l.pid, CASE WHEN l.mode = 'ExclusiveLock' THEN 1::bigint ELSE 0 END AS alone,
+                   a.application_name::text AS name, host(a.client_addr) AS address,
+                   to_char(a.backend_start AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI:SS') AS since
+                   FROM pg_locks l LEFT JOIN pg_stat_activity a ON a.pid = l.pid
+                   WHERE l.locktype = 'advisory' AND l.classid::bigint = $1 AND l.objid::bigint = $2 AND l.objsubid = 1
+                   AND l.granted AND l.database = (SELECT d.oid FROM pg_database d WHERE d.datname = current_database())
+                   ORDER BY l.pid"
+    }
+
     /// One sealer at a time over all servers. SQLite has one writer anyway.
     META_LOCK on meta {
         sqlite: "SELECT value FROM meta WHERE key = ?1",

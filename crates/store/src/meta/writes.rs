@@ -4,9 +4,9 @@ use interlock_core::time::Timestamp;
 
 use super::rows::unparked_key;
 use super::sql;
-use crate::backup;
 use crate::db::Db;
 use crate::error::DbError;
+use crate::restore;
 use crate::value::args;
 use crate::write::{Changed, Stored, Write, WriteLane, boxed, stored};
 
@@ -84,7 +84,8 @@ impl Write for RaiseEpoch {
         let epoch = if is_planted(Bug::EpochNotRaised) { epoch - 1 } else { epoch };
         let raised = (epoch + 1).to_string();
         db.execute(&sql::META_PUT, args!["store_epoch", &raised]).await?;
-        db.execute(&sql::META_PUT, args![backup::RESTORING, &raised]).await?;
+        db.execute(&sql::META_PUT, args![restore::RESTORING, &raised]).await?;
+        note_here(db, restore::RESTORING_HERE, restore::RESTORING).await?;
         Ok(epoch + 1)
     }
 }
@@ -109,7 +110,7 @@ impl Write for FinishRestore {
         if found != Some(self.epoch) {
             return Ok(Changed::Gone);
         }
-        let mut mark = db.query(&sql::META_GET, args![backup::RESTORING]).await?;
+        let mut mark = db.query(&sql::META_GET, args![restore::RESTORING]).await?;
         let is_over = mark.first_mut().map(|row| row.text("value")).transpose()?.is_none_or(|value| value.is_empty());
         if is_over {
             return Ok(Changed::Done);
@@ -118,10 +119,20 @@ impl Write for FinishRestore {
         for (tenant, run) in &self.unparked {
             db.execute(&sql::META_PUT, args![unparked_key(*tenant, *run), self.epoch.to_string()]).await?;
         }
-        db.execute(&sql::META_PUT, args![backup::RESTORED_AT, self.now.0.to_string()]).await?;
-        db.execute(&sql::META_PUT, args![backup::RESTORING, ""]).await?;
+        db.execute(&sql::META_PUT, args![restore::RESTORED_AT, self.now.0.to_string()]).await?;
+        note_here(db, restore::RESTORED_HERE, restore::RESTORED_AT).await?;
+        db.execute(&sql::META_PUT, args![restore::RESTORING, ""]).await?;
         Ok(Changed::Done)
     }
+}
+
+/// PostgreSQL: notes that the row was written in this very database, so that a dump of it is told from it. A SQLite file is
+/// only ever put in place by a restore.
+async fn note_here<D: Db>(db: &D, note: &str, row: &str) -> Result<(), DbError> {
+    if db.is_postgres() {
+        db.execute(&sql::NOTE_HERE, args![note, row]).await?;
+    }
+    Ok(())
 }
 
 /// A run that a restore could not read is parked by now, or has ended.

@@ -46,7 +46,7 @@ enum GroupTry {
     Committed(Vec<Outcome>),
     /// An earlier try of this group number was committed after all.
     CommittedBefore,
-    /// These sets are refused; the others have to be tried again.
+    /// These sets are refused, or have to wait; the others have to be tried again.
     Refused(HashMap<usize, Outcome>),
     /// Some guard refused some set.
     Mismatch,
@@ -275,6 +275,11 @@ impl PgCommitter {
             }
             other => other?,
         };
+        let blocked = usage.blocked(&sets);
+        if !blocked.is_empty() {
+            db.batch("ROLLBACK").await?;
+            return Ok(GroupTry::Refused(blocked));
+        }
         if !fits {
             db.batch("ROLLBACK").await?;
             return Ok(GroupTry::Mismatch);

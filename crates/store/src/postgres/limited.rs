@@ -1,7 +1,8 @@
 //! The limits of a group: which tenants and workflows in it have some, where those stand inside the transaction, and
-//! which sets they admit. A group in which no workflow has limits costs nothing more than its tenants do.
+//! which sets they admit. A group in which no workflow has limits costs nothing more than its tenants do. A tenant that is
+//! disabled admits no run that begins.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use futures::future::OptionFuture;
 use interlock_core::ids::TenantId;
@@ -13,7 +14,8 @@ use tokio_postgres::types::ToSql;
 use super::connect::PgDb;
 use crate::error::{DbError, Refusal};
 use crate::sql::{Stmt, hot};
-use crate::submit::{Outcome, Prepared};
+use crate::submit::{Lock, Outcome, Prepared};
+use crate::tenants::begin_lock;
 use crate::value::{Row, Value, args};
 
 type WorkflowKey = (TenantId, String);
@@ -21,12 +23,17 @@ type WorkflowKey = (TenantId, String);
 /// The tenants and workflows whose limits the sets of a group count against.
 pub(super) struct Limited {
     tenants: BTreeSet<TenantId>,
+    /// The locks of the tenants in whose name runs begin, in the order in which all take them.
+    begins: BTreeSet<i64>,
     /// Workflows with limits, and whether their claims have to be counted.
     workflows: BTreeMap<WorkflowKey, bool>,
 }
 
 /// Their usage inside the transaction.
+#[derive(Default)]
 pub(super) struct Standings {
+    /// Locks that were not to be had: one of their tenants is being disabled.
+    disabling: HashSet<i64>,
     tenants: HashMap<TenantId, TenantStanding>,
     workflows: HashMap<WorkflowKey, WorkflowStanding>,
 }
@@ -37,6 +44,7 @@ struct TenantStanding {
     rate_before: Timestamp,
     pending: u32,
     pending_max: Option<u32>,
+    is_disabled: bool,
 }
 
 struct WorkflowStanding {
@@ -46,10 +54,14 @@ struct WorkflowStanding {
 
 impl Limited {
     pub fn of(sets: &[(usize, &Prepared)]) -> Self {
-        let mut limited = Self { tenants: BTreeSet::new(), workflows: BTreeMap::new() };
+        let mut limited = Self { tenants: BTreeSet::new(), begins: BTreeSet::new(), workflows: BTreeMap::new() };
         for (_, set) in sets {
             let change = &set.change;
-            if change.start.is_some() || matches!(change.claim, ClaimChange::Take { .. }) {
+            let begins = set.begins_run();
+            if begins {
+                limited.begins.insert(begin_lock(change.tenant));
+            }
+            if begins || matches!(change.claim, ClaimChange::Take { .. }) {
                 limited.tenants.insert(change.tenant);
             }
             if let Some(WorkflowCaps { workflow, caps }) = change.workflow_caps.as_deref() {
@@ -60,11 +72,14 @@ impl Limited {
         limited
     }
 
-    /// Locks the tenants that have limits, or whose workflows have, then looks where they stand.
+    /// Keeps tenants whose runs begin from being disabled, locks those that have limits, or whose workflows have, then looks
+    /// where they stand.
     pub async fn standings(&self, db: &PgDb) -> Result<Standings, DbError> {
         if self.tenants.is_empty() {
-            return Ok(Standings { tenants: HashMap::new(), workflows: HashMap::new() });
+            return Ok(Standings::default());
         }
+        let begins: Vec<i64> = self.begins.iter().copied().collect();
+        let begins_args: [&(dyn ToSql + Sync); 1] = [&begins];
         let ids: Vec<&[u8]> = self.tenants.iter().map(|tenant| tenant.as_bytes().as_slice()).collect();
         let owners: Vec<&[u8]> = self.workflows.keys().map(|(tenant, _)| tenant.as_bytes().as_slice()).collect();
         let names: Vec<&str> = self.workflows.keys().map(|(_, workflow)| workflow.as_str()).collect();
@@ -74,14 +89,17 @@ impl Limited {
         let has_workflows = !self.workflows.is_empty();
         let (lock, lock_args) =
             if has_workflows { (&hot::WORKFLOW_LOCK, &both[..]) } else { (&hot::LIMITED_LOCK, &both[..1]) };
-        let (locked, tenants, workflows) = futures::join!(
+        let (disabling, locked, tenants, workflows) = futures::join!(
+            OptionFuture::from((!begins.is_empty()).then(|| db.query_raw(&hot::BEGIN_LOCK, &begins_args))),
             db.query_raw(lock, lock_args),
             db.query_raw(&hot::LIMITED_USAGE, &both[..1]),
             OptionFuture::from(has_workflows.then(|| db.query_raw(&hot::WORKFLOW_USAGE, &workflows))),
         );
+        let disabling = disabling.transpose()?.unwrap_or_default();
         locked?;
         let workflows = workflows.transpose()?.unwrap_or_default();
         Ok(Standings {
+            disabling: disabling.into_iter().map(|mut row| row.int("k")).collect::<Result<_, _>>()?,
             tenants: tenants?.into_iter().map(standing).collect::<Result<_, _>>()?,
             workflows: workflows.into_iter().map(workflow_standing).collect::<Result<_, _>>()?,
         })
@@ -96,7 +114,8 @@ fn standing(mut row: Row) -> Result<(TenantId, TenantStanding), DbError> {
     let pending_max = row.opt_num("pending_runs_max")?;
     let usage = Usage { live_claims: row.num("claims")?, rate_next_at };
     let pending = row.num("pending")?;
-    Ok((tenant, TenantStanding { caps, usage, rate_before: rate_next_at, pending, pending_max }))
+    let is_disabled = row.opt_time("disabled_at")?.is_some();
+    Ok((tenant, TenantStanding { caps, usage, rate_before: rate_next_at, pending, pending_max, is_disabled }))
 }
 
 fn workflow_standing(mut row: Row) -> Result<(WorkflowKey, WorkflowStanding), DbError> {
@@ -108,6 +127,17 @@ fn workflow_standing(mut row: Row) -> Result<(WorkflowKey, WorkflowStanding), Db
 }
 
 impl Standings {
+    /// The sets with which runs begin of a tenant that is being disabled: what becomes of them is known once that is
+    /// committed, or not.
+    pub fn blocked(&self, sets: &[(usize, &Prepared)]) -> HashMap<usize, Outcome> {
+        if self.disabling.is_empty() {
+            return HashMap::new();
+        }
+        let waits = |set: &Prepared| set.begins_run() && self.disabling.contains(&begin_lock(set.change.tenant));
+        let waiting = sets.iter().filter(|(_, set)| waits(set));
+        waiting.map(|(index, _)| (*index, Outcome::Blocked(Lock::Tenant))).collect()
+    }
+
     /// Takes a place for every set that needs one, in the order of their arrival. What this group releases counts only
     /// once it is committed.
     pub fn admit(&mut self, sets: &[(usize, &Prepared)]) -> HashMap<usize, Outcome> {
@@ -118,6 +148,9 @@ impl Standings {
     fn refusal(&mut self, set: &Prepared) -> Option<Refusal> {
         let change = &set.change;
         let mut tenant = self.tenants.get_mut(&change.tenant);
+        if tenant.as_ref().is_some_and(|standing| standing.is_disabled) && set.begins_run() {
+            return Some(Refusal::TenantDisabled);
+        }
         if change.start.is_some()
             && let Some(standing) = &mut tenant
         {

@@ -24,6 +24,10 @@ impl PgReads {
         Self { target, slots, turn: AtomicUsize::new(0), timeout }
     }
 
+    pub const fn target(&self) -> &Target {
+        &self.target
+    }
+
     /// A connection that was alive a moment ago.
     async fn connection(&self) -> Result<Arc<PgDb>, DbError> {
         let turn = self.turn.fetch_add(1, Ordering::Relaxed) % self.slots.len();

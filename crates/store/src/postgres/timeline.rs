@@ -15,6 +15,7 @@ use crate::db::Db as _;
 use crate::error::DbError;
 use crate::meta::RaiseEpoch;
 use crate::meta::sql;
+use crate::restore::RESTORED_HERE;
 use crate::value::args;
 use crate::write::Write as _;
 
@@ -25,6 +26,17 @@ const REPLICATED: &str = " replicated";
 /// Whether the timeline is not the one that is noted.
 pub(super) async fn differs(db: &PgDb) -> Result<bool, DbError> {
     Ok(look(db).await?.is_some_and(|TimelineReading { found, noted }| noted.as_ref() != Some(&found)))
+}
+
+/// Whether the database was brought back to an earlier point in time, or has failed over, since the timeline was noted.
+pub(super) async fn moved(db: &PgDb) -> Result<bool, DbError> {
+    let Some(TimelineReading { found, noted }) = look(db).await? else { return Ok(false) };
+    Ok(noted.is_some_and(|noted| number(&noted) != number(&found)))
+}
+
+/// Without how commits on it are kept.
+fn number(note: &str) -> &str {
+    note.split(' ').next().unwrap_or_default()
 }
 
 /// Raises the epoch if the timeline is another one than noted, and notes it. Answers with the raised epoch.
@@ -48,7 +60,11 @@ async fn compare(db: &PgDb, found: &str) -> Result<Option<u64>, DbError> {
         return Ok(None);
     }
     db.execute(&sql::META_PUT, args![KEY, found]).await?;
-    let number = |note: &str| note.split(' ').next().map(str::to_owned);
+    if noted.as_deref().is_some_and(|noted| number(noted) != number(found)) {
+        // Rows are the same to the last bit after a recovery to an earlier point in time. From here on nothing else tells it
+        // from the database that was brought into service before.
+        db.execute(&sql::META_DROP, args![RESTORED_HERE]).await?;
+    }
     match noted {
         Some(noted) if number(&noted) != number(found) && !noted.ends_with(REPLICATED) => {
             tracing::error!(was = noted, is = found, "the database has failed over and may have lost commits");

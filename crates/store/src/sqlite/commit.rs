@@ -63,6 +63,7 @@ pub(crate) struct CommittedRows {
 struct Limits {
     caps: Caps,
     pending_max: Option<u32>,
+    is_disabled: bool,
 }
 
 const TENANTS_KNOWN_MAX: usize = 100_000;
@@ -238,7 +239,7 @@ impl Transaction<'_> {
     }
 
     fn set(&mut self, set: &Prepared) -> Result<Outcome, DbError> {
-        if let Some(refusal) = self.admit(&set.change)? {
+        if let Some(refusal) = self.admit(set)? {
             return Ok(Outcome::Refused(refusal));
         }
         if !set.has_side_guards() {
@@ -259,12 +260,16 @@ impl Transaction<'_> {
     }
 
     /// The guards that look at the tenant.
-    fn admit(&mut self, change: &ChangeSet) -> Result<Option<Refusal>, DbError> {
+    fn admit(&mut self, set: &Prepared) -> Result<Option<Refusal>, DbError> {
+        let (change, begins) = (&set.change, set.begins_run());
         let claims = matches!(change.claim, ClaimChange::Take { .. });
-        if change.start.is_none() && !claims {
+        if !begins && !claims {
             return Ok(None);
         }
         let Some(limits) = self.limits(change.tenant)? else { return Ok(Some(Refusal::UnknownTenant)) };
+        if begins && limits.is_disabled {
+            return Ok(Some(Refusal::TenantDisabled));
+        }
         if change.start.is_some()
             && let Some(max) = limits.pending_max
         {
@@ -340,7 +345,8 @@ impl Transaction<'_> {
             max_runs_per_min: row.opt_num("max_runs_per_min")?,
         };
         row.int("rate_next_at")?;
-        let limits = Limits { caps, pending_max: row.opt_num("pending_runs_max")? };
+        let pending_max = row.opt_num("pending_runs_max")?;
+        let limits = Limits { caps, pending_max, is_disabled: row.opt_time("disabled_at")?.is_some() };
         if self.known.tenants.len() >= TENANTS_KNOWN_MAX {
             self.known.tenants.clear();
         }

@@ -12,6 +12,9 @@ use rusqlite::{Connection, ErrorCode, OpenFlags};
 use super::STATEMENTS_MAX;
 use crate::error::{DbError, OpenError};
 
+/// What the name of a copy ends with as long as it is not whole.
+pub(crate) const PARTIAL: &str = ".partial";
+
 /// Held as long as the store is open. The operating system releases it when the process dies.
 #[derive(Debug)]
 pub(crate) struct FileLock(#[expect(dead_code, reason = "the lock is the open file")] File);
@@ -93,9 +96,23 @@ pub(crate) fn make_private(path: &Path) -> Result<(), OpenError> {
 }
 
 pub(crate) fn lock_path(path: &Path) -> PathBuf {
+    beside(path, ".lock")
+}
+
+/// The path with this at its end.
+pub(crate) fn beside(path: &Path, end: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
-    name.push(".lock");
+    name.push(end);
     PathBuf::from(name)
+}
+
+/// Refuses a copy that has not got its name yet: a backup or a restore that was interrupted has left it.
+pub(crate) fn check_finished(path: &Path) -> Result<(), OpenError> {
+    if !path.as_os_str().as_encoded_bytes().ends_with(PARTIAL.as_bytes()) {
+        return Ok(());
+    }
+    let what = "it is half a copy, which an interrupted backup or restore has left; begin that again".to_owned();
+    Err(OpenError::NotAStore { path: path.display().to_string(), what })
 }
 
 fn file_error(path: &Path, error: std::io::Error) -> OpenError {

@@ -106,6 +106,9 @@ impl SqliteReads {
             Self::Memory(memory) => Ok(locked(memory, read)?),
             Self::Inline(memory, faults) => {
                 faults.before_read().await;
+                if faults.fails_reads() {
+                    return Err(ReadError::Unavailable("fault injected".into()));
+                }
                 Ok(locked(memory, read)?)
             }
         }
