@@ -126,6 +126,10 @@ async fn look_after(caller: &Caller, seen: &Arc<Doubts>, run: &Run) {
             ]);
             people::direct(caller, tenant, run, verb).await;
         }
+        // A rollback that was to be retried with leave, and nobody has given it in time.
+        Phase::WaitingApproval(_) if run.control == Control::Paused => {
+            people::direct(caller, tenant, run, Verb::Retry).await;
+        }
         // A rollback that an operator has paused.
         _ if run.control == Control::Paused => {
             people::direct(caller, tenant, run, Verb::Resume).await;

@@ -11,6 +11,7 @@ use interlock_core::state::Admission;
 use interlock_engine::commands::signal::{SignalRequest, Signaled};
 use interlock_engine::commands::subject::START_SIGNAL;
 use interlock_engine::{EncodedPlan, EngineError, IdempotencyKey, StartRun, Started};
+use interlock_store::SourceId;
 use serde_json::json;
 use tokio::time::{Instant, sleep};
 
@@ -236,10 +237,10 @@ pub async fn signal(caller: &Caller, request: SignalRequest) -> Option<Signaled>
     }
 }
 
-/// Only a signal with an id of its own is told apart from a repeat, so only such a one is unique.
-fn payload(sim: &Sim, unique: bool, repeat: u64) -> Json {
+/// Only a signal with an id of its own is told apart from a repeat, so only such a one is unique. Its repeats say the same.
+fn payload(sim: &Sim, unique: bool) -> Json {
     let nonce = unique.then(|| sim.next_nonce());
-    json_of(&json!({ "nonce": nonce, "repeat": repeat }))
+    json_of(&json!({ "nonce": nonce }))
 }
 
 /// Sends signals that an order's run may wait for, at any time, some several times under one id, some as a broadcast.
@@ -253,13 +254,14 @@ pub async fn send_signals(caller: Caller, order: Order) {
         let repeats = if source.is_some() { dice.between(1..=3) } else { 1 };
         let signal_type = *dice.pick(&[SIGNAL, SIGNAL, REPLY]);
         let broadcast = dice.one_in(6);
-        for repeat in 0..repeats {
+        let said = payload(sim, source.is_some() && !broadcast);
+        for _ in 0..repeats {
             let request = SignalRequest {
                 tenant: order.tenant,
                 signal_type: signal_type.into(),
                 key: order.name(),
-                payload: payload(sim, source.is_some() && !broadcast, repeat),
-                source_id: source.clone(),
+                payload: said.clone(),
+                source_id: source.clone().map(SourceId::of_tenant),
                 broadcast,
                 run: None,
             };

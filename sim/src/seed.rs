@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 use std::fmt;
+use std::panic::AssertUnwindSafe;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Once};
 use std::time::Duration;
@@ -104,13 +105,18 @@ pub fn run_seed(seed: u64, print: bool) -> Result<PassedSeed, Box<FailedSeed>> {
         .build()
         .unwrap_or_else(|error| panic!("a runtime can be made: {error}"));
     let database = format!("seed-{seed}-{}", WORLDS.fetch_add(1, Ordering::Relaxed));
-    let sim = runtime.block_on(world(seed, &database, print));
+    let lived = std::panic::catch_unwind(AssertUnwindSafe(|| runtime.block_on(world(seed, &database, print))));
     // The tasks that are left are dropped before the database is.
     drop(runtime);
     interlock_store::forget_memory(&database);
     interlock_store::forget_memory(&format!("{database}-backup"));
     let panicked = panicked();
     PANICKED.set(None);
+    let Ok(sim) = lived else {
+        // In no task, but in the world's own story: nothing is left of it to tell from.
+        let what = format!("panic: {}", panicked.unwrap_or_default());
+        return Err(Box::new(FailedSeed { seed, what, faults: String::new(), trace: String::new() }));
+    };
     match panicked.map(|what| format!("panic: {what}")).or_else(|| sim.what_broke()) {
         None => Ok(PassedSeed { counts: sim.tally.counts(), hash: sim.trace.hash() }),
         Some(what) => Err(Box::new(FailedSeed { seed, what, faults: sim.swarm.names(), trace: sim.trace.tail(60) })),

@@ -51,6 +51,19 @@ it('answers why nobody takes a run', () => {
   );
 });
 
+it('names what an operator has switched off or taken out of service, and that the run waits', () => {
+  const cause = { cause: 'assigning' as const, attempts_max: 3, queue: 'default', needs: ['workdir'], workers: 0, until: 15_000, waits: true };
+  const nobody = 'No worker has taken the run, and no other worker of the queue “default” has workdir.';
+  const waits = 'The run waits, however long that takes: no attempt is counted.';
+  const off = 'worker_orchestration.enabled is off, so that only the server’s own worker may take it; an admin switches it on with “interlock flag set worker_orchestration.enabled true”.';
+  expect(sentence({ ...cause, only_embedded: true }, 0)).toBe(`${nobody} ${off} ${waits}`);
+  expect(sentence({ ...cause, left_by: 'box-7' }, 0)).toBe(`${nobody} “box-7”, which had it, has left in good order. ${waits}`);
+  const unclaimed = { cause: 'unclaimed' as const, queue: 'default', task: 'pay', since: 0, workers: 0, only_embedded: true };
+  expect(sentence(unclaimed, 5_000)).toMatch(/has that task\. worker_orchestration\.enabled is off, so that only the server’s own worker takes steps;/);
+  const kept = { session: 'ses_1', worker: 'box', reason: 'maintenance' as const, why: 'a new disk (olga)' };
+  expect(sentence({ cause: 'passed_over', workers: [kept] }, 0)).toBe('“box” is skipped: maintenance: a new disk (olga). An operator can end that among the workers.');
+});
+
 it('tells equal reasons once, and looks for nobody once the run is over', () => {
   const failure = (why: string) => ({ why, at: 0 });
   const failures = [failure('no worker is connected'), failure('no worker is connected'), failure('all are busy')];

@@ -139,7 +139,14 @@ function skipped(worker: Extract<Cause, { cause: 'passed_over' }>['workers'][num
   const since = worker.since == null ? '' : ` since ${utc(worker.since)}`;
   const why = worker.why == null ? '' : `: ${worker.why}`;
   const run = worker.run == null ? '' : ` (${worker.run})`;
-  return `“${worker.worker}” is skipped: ${reason}${since}${check}${why}${run}.`;
+  // An operator began it, and can end it.
+  const ends = worker.reason === 'maintenance' ? ' An operator can end that among the workers.' : '';
+  return `“${worker.worker}” is skipped: ${reason}${since}${check}${why}${run}.${ends}`;
+}
+
+/** That workers elsewhere are given nothing new, and what changes that. */
+function flagOff(what: string): string {
+  return ` worker_orchestration.enabled is off, so that only the server’s own worker ${what}; an admin switches it on with “interlock flag set worker_orchestration.enabled true”.`;
 }
 
 function unclaimed(cause: Extract<Cause, { cause: 'unclaimed' }>, now: number): string {
@@ -154,12 +161,13 @@ function unclaimed(cause: Extract<Cause, { cause: 'unclaimed' }>, now: number): 
         ? `no registered worker of the queue “${cause.queue}” ${has}`
         : `${plural(cause.workers, 'worker')} of the queue “${cause.queue}” may have it, and ${cause.workers === 1 ? 'is' : 'are'} busy`;
   const refused = (cause.refused ?? []).map((worker) => ` The policy refused the worker “${worker.worker}”: ${worker.why}.`);
-  return `It has waited ${span(now - cause.since)} for a worker to run${task}: ${workers}.${refused.join('')}`;
+  const off = cause.only_embedded === true ? flagOff('takes steps') : '';
+  return `It has waited ${span(now - cause.since)} for a worker to run${task}: ${workers}.${refused.join('')}${off}`;
 }
 
 function assigning(cause: Extract<Cause, { cause: 'assigning' }>, now: number, over: boolean): string {
-  const until = cause.until == null ? '' : `; this attempt ends ${away(cause.until, now)}`;
-  return first() + failures(cause);
+  const until = cause.until == null || cause.waits === true ? '' : `; this attempt ends ${away(cause.until, now)}`;
+  return first() + (over ? '' : held()) + failures(cause);
 
   function first(): string {
     if (over) return 'No worker has taken the run.';
@@ -169,6 +177,13 @@ function assigning(cause: Extract<Cause, { cause: 'assigning' }>, now: number, o
     return cause.workers === 0
       ? `No worker has taken the run, and no other worker of the queue “${cause.queue}” has ${(cause.needs ?? []).join(' and ')}${until}.`
       : `A worker is looked for that takes the run${until}.`;
+  }
+
+  /** What an operator has done that keeps workers from the run. */
+  function held(): string {
+    const left = cause.left_by == null ? '' : ` “${cause.left_by}”, which had it, has left in good order.`;
+    const off = cause.only_embedded === true ? flagOff('may take it') : '';
+    return left + off + (cause.waits === true ? ' The run waits, however long that takes: no attempt is counted.' : '');
   }
 }
 

@@ -24,6 +24,8 @@ mod harness;
 mod init;
 #[path = "commands/operations.rs"]
 mod operations;
+#[path = "commands/private_files.rs"]
+mod private_files;
 #[path = "../../broker/tests/harness/redis_server.rs"]
 mod redis_server;
 #[path = "commands/rollout.rs"]

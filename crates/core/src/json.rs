@@ -83,6 +83,15 @@ fn place_beyond_64_bits(json: &str, at: &str) -> Option<String> {
     }
 }
 
+/// Refuses a JSON text with a whole number that a value tree would round, and says where the number stands. Whatever comes from
+/// outside and is read as a value passes here first: a number is refused, never changed.
+pub fn check_exact(json: &str) -> Result<(), String> {
+    let Some(number) = beyond_64_bits(json) else { return Ok(()) };
+    let shown: String = number.chars().take(40).collect();
+    let at = place_beyond_64_bits(json, "").map_or_else(String::new, |place| format!("`{place}`: "));
+    Err(format!("{at}{shown} has more than 64 bits and would be rounded; pass it as a text"))
+}
+
 /// The refusal of what is nested deeper.
 pub fn too_deep() -> String {
     format!("it is nested deeper than {} levels", limits::JSON_DEPTH_MAX)
@@ -147,11 +156,7 @@ impl Json {
 
     /// The value, or why it cannot be had without changing a number.
     pub fn to_exact_value(&self) -> Result<serde_json::Value, String> {
-        if let Some(number) = beyond_64_bits(&self.0) {
-            let shown: String = number.chars().take(40).collect();
-            let at = place_beyond_64_bits(&self.0, "").map_or_else(String::new, |place| format!("`{place}`: "));
-            return Err(format!("{at}{shown} has more than 64 bits and would be rounded; pass it as a text"));
-        }
+        check_exact(&self.0)?;
         self.to_value().map_err(|error| format!("not JSON: {error}"))
     }
 
@@ -275,9 +280,45 @@ pub fn canonical<T: Serialize>(value: &T) -> Result<Vec<u8>, serde_json::Error> 
     serde_json_canonicalizer::to_vec(&serde_json::to_value(value)?)
 }
 
-/// The hash of a value's canonical bytes: equal for texts that differ only in spacing, key order or number spelling.
+/// The hash of a value's canonical bytes: equal for texts that differ only in spacing, key order or number spelling. Whole
+/// numbers that no double holds are rounded in the canonical form, so these count to the last digit besides.
 pub fn canonical_hash<T: Serialize>(value: &T) -> Result<Hash, serde_json::Error> {
-    canonical(value).map(|bytes| Hash::of(&bytes))
+    let value = serde_json::to_value(value)?;
+    let mut bytes = serde_json_canonicalizer::to_vec(&value)?;
+    long_integers(&value, &mut bytes);
+    Ok(Hash::of(&bytes))
+}
+
+/// Below this every whole number is a double.
+const EXACT_DOUBLES: u64 = 1 << 53;
+
+/// Appends the whole numbers that the canonical form rounds, in one order for all spellings of a value.
+fn long_integers(value: &serde_json::Value, into: &mut Vec<u8>) {
+    match value {
+        serde_json::Value::Number(number) => {
+            let size = number.as_u64().or_else(|| number.as_i64().map(i64::unsigned_abs));
+            if size.is_some_and(|size| size >= EXACT_DOUBLES) {
+                into.push(b'\n');
+                into.extend_from_slice(number.to_string().as_bytes());
+            } else if size.is_none() && number.as_f64().is_some_and(|double| double.abs() >= EXACT_DOUBLES as f64) {
+                // Its place is counted, so that no whole number is taken to stand there.
+                into.extend_from_slice(b"\n.");
+            }
+        }
+        serde_json::Value::Array(items) => {
+            for item in items {
+                long_integers(item, into);
+            }
+        }
+        serde_json::Value::Object(fields) => {
+            let mut fields: Vec<_> = fields.iter().collect();
+            fields.sort_unstable_by_key(|(name, _)| *name);
+            for (_, field) in fields {
+                long_integers(field, into);
+            }
+        }
+        _ => {}
+    }
 }
 
 #[cfg(test)]
@@ -315,6 +356,8 @@ mod tests {
             assert!(refused.starts_with(place), "{refused}");
         }
         assert!(Json::trusted(r#"{"a":18446744073709551615,"b":"18446744073709551616"}"#).to_exact_value().is_ok());
+        assert_eq!(check_exact(r#"{"a":18446744073709551615,"b":"18446744073709551616"}"#), Ok(()));
+        assert!(check_exact(r#"{"a":18446744073709551616}"#).is_err());
     }
 
     #[test]
@@ -403,6 +446,22 @@ mod tests {
         let hash = |text: &str| canonical_hash(&serde_json::from_str::<serde_json::Value>(text).unwrap()).unwrap();
         assert_eq!(hash(r#"{"b":1.0,"a":"x"}"#), hash(r#"{ "a" : "\u0078", "b" : 1 }"#));
         assert_ne!(hash(r#"{"n":7}"#), hash(r#"{"n":"7"}"#));
+        let neighbours = ["9007199254740992", "9007199254740993", "-9007199254740993", "18446744073709551615"];
+        let hashes: std::collections::BTreeSet<_> =
+            neighbours.iter().map(|number| hash(&format!(r#"{{"b":[{number}],"a":1}}"#))).collect();
+        assert_eq!(hashes.len(), neighbours.len(), "a double holds no two of them apart");
+        assert_eq!(
+            hash(r#"{"a":9007199254740993,"b":9007199254740995}"#),
+            hash(r#"{ "b":9007199254740995, "a":9007199254740993 }"#)
+        );
+        assert_ne!(
+            hash(r#"{"a":9007199254740993,"b":9007199254740992}"#),
+            hash(r#"{"a":9007199254740992,"b":9007199254740993}"#)
+        );
+        assert_ne!(
+            hash(r#"{"a":9007199254740993,"b":9007199254740992.0}"#),
+            hash(r#"{"a":9007199254740992.0,"b":9007199254740993}"#)
+        );
     }
 
     #[test]

@@ -14,6 +14,7 @@ pub enum TriggerKey<'a> {
     Scheduler { schedule: &'a str, slot: &'a str },
     ServiceNow { instance: &'a str, sys_id: &'a str, sys_mod_count: u64 },
     Webhook { endpoint: &'a str, id: &'a str },
+    Body { hash: Hash },
 }
 
 impl TriggerKey<'_> {
@@ -27,6 +28,8 @@ impl TriggerKey<'_> {
                 format!("servicenow:{instance}:{sys_id}:{sys_mod_count}")
             }
             Self::Webhook { endpoint, id } => format!("webhook:{endpoint}:{id}"),
+            // Of a delivery whose id is not signed and was used for another body. No id makes such a key.
+            Self::Body { hash } => format!("body:{hash}"),
         };
         check_key(key)
     }
@@ -81,6 +84,7 @@ mod tests {
             key(TriggerKey::ServiceNow { instance: "dev", sys_id: "abc", sys_mod_count: 3 }),
             "servicenow:dev:abc:3"
         );
+        assert_eq!(key(TriggerKey::Body { hash: Hash([0xab; 32]) }), format!("body:{}", "ab".repeat(32)));
         assert!(TriggerKey::Webhook { endpoint: "e", id: "a\nb" }.render().is_err());
         assert!(TriggerKey::GitHub { delivery: &"x".repeat(600) }.render().is_err());
     }

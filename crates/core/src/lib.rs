@@ -16,6 +16,7 @@ pub mod limits;
 pub mod machine;
 pub mod plan;
 pub mod planted;
+pub mod private_file;
 pub mod rejection;
 pub mod run;
 pub mod secret_name;

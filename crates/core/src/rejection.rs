@@ -1,6 +1,8 @@
 //! Refusals: what `decide` answers when a command may not be carried out. Each names the thing, and leaves the
 //! store untouched. The codes are the contract's (`docs/reference/errors.md`).
 
+use std::cmp::Ordering;
+
 use crate::ids::{ApprovalId, RunId, TenantId};
 use crate::machine::step::StepEvent;
 use crate::state::{Control, ReceiptState, RunState, StepState};
@@ -30,9 +32,14 @@ pub enum Rejection {
     InvalidRunState { run: RunId, state: RunState, why: &'static str },
     /// For a worker, which names its attempts by position.
     #[error(
-        "attempt {given} of the step at position {position} of run {run} is over (the current one is {current}); drop the result"
+        "attempt {given} of the step at position {position} of run {run} {}; drop the result", stale(*given, *current)
     )]
     StaleAttempt { run: RunId, position: u32, given: u32, current: u32 },
+    /// For a worker that has said something else of the attempt before.
+    #[error(
+        "attempt {attempt} of the step at position {position} of run {run} was reported before, as {recorded}, and this is another report: the first one stands; drop this result"
+    )]
+    ReportedOtherwise { run: RunId, position: u32, attempt: u32, recorded: &'static str },
     #[error(
         "run {run} waits for an operator's directive: retry, skip, rollback or cancel; a plain resume would hide what went wrong"
     )]
@@ -73,6 +80,10 @@ pub enum Rejection {
     )]
     LeftInDoubt { run: RunId, steps: Vec<String> },
     #[error(
+        "run {run} cannot be reassigned yet: whether step `{step}` took effect is not known. Look in the system that it acts on, and say so first: `interlock run resolve {run} --step {step} --outcome did-not-happen --reason WHY`, or `happened`, or `failed`. Where the step is to run again without the worker that had it, `reassign` comes after that"
+    )]
+    ReassignedInDoubt { run: RunId, step: String },
+    #[error(
         "run {run} was continued by run {by}: a run has one successor at a time. Wait for that one or cancel it; once it has ended, `retry` and `restart` make the next run from it"
     )]
     Continued { run: RunId, by: RunId },
@@ -98,6 +109,11 @@ pub enum Rejection {
     NotGranted { run: RunId, step: String },
     #[error("effect `{key}` of run {run} is {state} already{}", settles(*run, state))]
     EffectRecorded { run: RunId, key: String, state: &'static str },
+    /// For a worker that has said something else of the effect before, or that learns what a person has said.
+    #[error(
+        "effect `{key}` of run {run} is recorded as {state} already, with another response: what is recorded stands"
+    )]
+    OutcomeRecorded { run: RunId, key: String, state: &'static str },
     #[error(
         "the worker of step `{step}` of run {run} may still be sending: that its effect did not happen can be said in {} s", after.0.div_ceil(1_000)
     )]
@@ -106,6 +122,16 @@ pub enum Rejection {
         "run {by} is about to have the same effect, or nobody knows whether it had it: try again once that is settled"
     )]
     EffectElsewhere { by: RunId },
+}
+
+/// What has become of an attempt that is not a worker's to speak for. One that another session has is not told apart from one that is over.
+fn stale(given: u32, current: u32) -> String {
+    match given.cmp(&current) {
+        Ordering::Less => format!("is over: attempt {current} has taken its place"),
+        Ordering::Equal => "is over, or another session has it".to_owned(),
+        Ordering::Greater if current == 0 => "has not begun: no attempt of the step has".to_owned(),
+        Ordering::Greater => format!("has not begun: the last one is attempt {current}"),
+    }
 }
 
 /// Steps in a message: `a`, `b`.
@@ -150,8 +176,9 @@ impl Rejection {
             | Self::InvalidRunState { .. }
             | Self::NothingToRetry { .. }
             | Self::NothingToUndo { .. }
+            | Self::ReassignedInDoubt { .. }
             | Self::LabelsFixed { .. } => "RUN_INVALID_TRANSITION",
-            Self::StaleAttempt { .. } => "STEP_STALE_ATTEMPT",
+            Self::StaleAttempt { .. } | Self::ReportedOtherwise { .. } => "STEP_STALE_ATTEMPT",
             Self::DirectiveDue { .. } => "RUN_DIRECTIVE_DUE",
             Self::StepNotReached { .. } => "STEP_NOT_REACHED",
             Self::DirectiveNotPermitted { .. } => "DIRECTIVE_NOT_PERMITTED",
@@ -165,7 +192,7 @@ impl Rejection {
             Self::Continued { .. } => "RUN_CONTINUED",
             Self::WritesExhausted { .. } => WRITES_EXHAUSTED,
             Self::NotBound { .. } | Self::NotGranted { .. } => "INTERNAL",
-            Self::EffectRecorded { .. } => "EFFECT_RECORDED",
+            Self::EffectRecorded { .. } | Self::OutcomeRecorded { .. } => "EFFECT_RECORDED",
             Self::EffectUnderWay { .. } => "EFFECT_UNDER_WAY",
             Self::EffectElsewhere { .. } => EFFECT_ELSEWHERE,
         }

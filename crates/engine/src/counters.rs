@@ -5,7 +5,7 @@ use std::hash::{BuildHasher, RandomState};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError, RwLock};
 
-use interlock_core::ids::TenantId;
+use interlock_core::ids::{ReceiptId, TenantId};
 use interlock_core::plan::{StepSpec, Work};
 use interlock_core::run::change::{ChangeSet, SideWrite};
 use interlock_core::run::{Run, Step};
@@ -31,7 +31,7 @@ pub struct Counters {
     output_refused: AtomicU64,
     /// Results that were reported for attempts that were over, and the last of these attempts.
     late_reports: AtomicU64,
-    late_attempts: Mutex<VecDeque<AttemptRef>>,
+    late_attempts: Mutex<VecDeque<(AttemptRef, Option<ReceiptId>)>>,
     /// Slots of schedules that were started, those that had been before, and those that failed.
     slots: [AtomicU64; 3],
     /// What became of offers of runs, by worker.
@@ -323,21 +323,21 @@ impl Counters {
         self.output_refused.load(Ordering::Relaxed)
     }
 
-    /// Counts a late report. Whether it is the attempt's first, as far as is remembered.
-    pub(crate) fn late_report(&self, at: AttemptRef) -> bool {
+    /// Counts a late report. Whether it is the first of the attempt, or of this effect of it, as far as is remembered.
+    pub(crate) fn late_report(&self, at: AttemptRef, receipt: Option<ReceiptId>) -> bool {
         self.late_reports.fetch_add(1, Ordering::Relaxed);
         let mut known = self.late_attempts.lock().unwrap_or_else(PoisonError::into_inner);
-        if known.contains(&at) {
+        if known.contains(&(at, receipt)) {
             return false;
         }
         if known.len() >= LATE_ATTEMPTS_MAX {
             known.pop_front();
         }
-        known.push_back(at);
+        known.push_back((at, receipt));
         true
     }
 
-    /// How often a result was reported for an attempt that was over.
+    /// How often a result was reported for an attempt that was over or reported otherwise.
     pub fn late_reports(&self) -> u64 {
         self.late_reports.load(Ordering::Relaxed)
     }

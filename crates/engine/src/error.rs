@@ -56,6 +56,11 @@ pub enum EngineError {
         interlock_core::text::article::with_article(what)
     )]
     NameTaken { what: &'static str, name: String },
+    #[error(
+        "another signal has come under the source id `{name}`, with another type, key, run or payload; give this one an id of \
+         its own"
+    )]
+    SourceIdTaken { name: String },
     #[error("this server cannot open the store's secrets; start it with the secret file of the server that made them")]
     SecretsClosed,
     #[error("this server makes no calls to the outside")]
@@ -124,6 +129,7 @@ impl From<SubmitError> for EngineError {
             SubmitError::Busy => Self::Overloaded,
             SubmitError::Closed => Self::Closed,
             SubmitError::Refused(Refusal::TooManyPending) => Self::TooManyPending,
+            SubmitError::Refused(Refusal::TenantDisabled) => Self::TenantDisabled,
             SubmitError::Refused(refusal) => Self::Refused(refusal),
             SubmitError::Stalled(_)
             | SubmitError::FileGone(_)
@@ -156,7 +162,7 @@ impl EngineError {
             Self::BulkCount { .. } => "BULK_COUNT_MISMATCH",
             Self::UnknownSchedule { .. } => "SCHEDULE_NOT_FOUND",
             Self::UnknownEndpoint { .. } => "WEBHOOK_NOT_FOUND",
-            Self::NameTaken { .. } => "NAME_TAKEN",
+            Self::NameTaken { .. } | Self::SourceIdTaken { .. } => "NAME_TAKEN",
             Self::SecretsClosed => "SECRETS_UNAVAILABLE",
             Self::OutboundClosed => "OUTBOUND_UNAVAILABLE",
             Self::TooManyPending => "TENANT_PENDING_RUNS",
@@ -174,6 +180,7 @@ impl EngineError {
             Self::UnknownAuditLog { .. } => "AUDIT_LOG_NOT_FOUND",
             Self::Payload(error) => error.code(),
             Self::DiskFull(_) => "STORE_FULL",
+            Self::Read(ReadError::Corrupt(_)) => "RECORD_UNREADABLE",
             Self::Read(_) | Self::Refused(_) | Self::Stalled(_) | Self::Store(_) => "STORE_UNAVAILABLE",
         }
     }

@@ -14,6 +14,7 @@ use interlock_store::Refusal;
 
 use crate::Engine;
 use crate::cells::Cell;
+use crate::commands::assign::SearchResult;
 use crate::dispatch::ready::{Candidate, GroupKey};
 use crate::dispatch::workflow_limits::LimitedWorkflow;
 use crate::error::EngineError;
@@ -64,10 +65,10 @@ impl Engine {
                     Err(EngineError::Contended { run: id })
                 }
                 Ok(ControlFlow::Continue(command)) => {
-                    let (assignable, unfit) = if matches!(command, Command::Tick) {
-                        Box::pin(self.assignable(&run)).await?
+                    let SearchResult { assignable, unfit, held } = if matches!(command, Command::Tick) {
+                        Box::pin(self.search(&run)).await?
                     } else {
-                        (0, Vec::new())
+                        SearchResult::default()
                     };
                     let known = DecideContext {
                         // A restore parks a run also where a receipt of it cannot be read.
@@ -77,6 +78,7 @@ impl Engine {
                         times: Some(Arc::clone(&self.0.options.assignment)),
                         assignable,
                         unfit,
+                        held,
                     };
                     let asked = CommandOrigin { by: by.clone(), now: self.now() };
                     match decide(&run, command, known, asked) {
@@ -120,9 +122,15 @@ impl Engine {
         if let Some(payloads) = self.payloads() {
             payloads.check_in(&mut change, self.now()).await?;
         }
-        let is_quiet = self.0.dispatch.is_quiet(change.tenant, self.now());
-        let store = &self.0.store;
-        Ok(if is_quiet { store.submit_priority(change).await? } else { store.submit(change).await? })
+        let (tenant, store) = (change.tenant, &self.0.store);
+        let is_quiet = self.0.dispatch.is_quiet(tenant, self.now());
+        let answer = if is_quiet { store.submit_priority(change).await } else { store.submit(change).await };
+        let answer = answer.map_err(EngineError::from);
+        if matches!(answer, Err(EngineError::TenantDisabled)) {
+            // Another server has disabled it.
+            self.0.tenant_switches.forget(tenant);
+        }
+        answer
     }
 
     pub(crate) async fn load(&self, cell: &mut Cell, tenant: TenantId, id: RunId) -> Result<(), EngineError> {

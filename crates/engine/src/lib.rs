@@ -119,6 +119,8 @@ pub enum OpenEngineError {
     )]
     ClockSkew { skew_ms: i64, max_ms: u64 },
     #[error(transparent)]
+    Store(#[from] interlock_store::OpenError),
+    #[error(transparent)]
     Read(#[from] interlock_store::ReadError),
     #[error("the restore of this store was interrupted and cannot be finished: {0}")]
     Restore(#[from] Box<EngineError>),
@@ -128,6 +130,10 @@ impl Engine {
     /// Takes over a store and starts the loops. What was under way when the last engine stopped goes on.
     #[boxed]
     pub async fn open(store: Store, options: EngineOptions) -> Result<Self, OpenEngineError> {
+        if options.loops {
+            // From here on no restore gets under this engine; one that is under way is not got under either.
+            store.enter_service().await?;
+        }
         loops::clock_sync::at_start(&store, &options).await?;
         let epoch = store.epoch().await?;
         let payloads = match options.payloads.clone() {

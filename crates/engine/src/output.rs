@@ -63,6 +63,11 @@ impl OutputWatcher {
         self.place
     }
 
+    /// Goes on behind another place.
+    pub fn move_to(&mut self, place: OutputPlace) {
+        self.place = place;
+    }
+
     /// The next chunks; waits for them. Dropping the future loses nothing.
     #[boxed]
     pub async fn next(&mut self) -> Result<OutputNews, EngineError> {

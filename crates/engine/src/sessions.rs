@@ -14,6 +14,7 @@ use interlock_store::{Changed, Claimed, CloseSession, RegisterSession, RenewSess
 
 use crate::Engine;
 use crate::boxed;
+use crate::commands::assign::TAKES_NO_MORE;
 use crate::dispatch::need::Need;
 use crate::dispatch::ready::GroupKey;
 use crate::dispatch::session::SessionInfo;
@@ -264,7 +265,7 @@ impl Workers {
             self.0.0.dispatch.let_in();
         }
         if !info.takes_work()
-            && let Err(error) = self.lose_assignments(session, "its worker takes no more work").await
+            && let Err(error) = self.let_go_of_assignments(session, TAKES_NO_MORE).await
         {
             tracing::debug!(%session, %error, "runs of a draining session could not be given to others yet");
         }
@@ -343,8 +344,8 @@ impl Workers {
         }
         info.is_held_back().then(|| {
             format!(
-                "{WORKER_ORCHESTRATION} is off for this tenant: steps run in the server's own worker; an admin switches it \
-                 on with `interlock flag set {WORKER_ORCHESTRATION} true`"
+                "{WORKER_ORCHESTRATION} is off for this tenant: steps run in the server's own worker, and this one only goes on \
+                 with the runs that it has as a whole; an admin switches it on with `interlock flag set {WORKER_ORCHESTRATION} true`"
             )
         })
     }
@@ -410,7 +411,7 @@ impl Workers {
         }
         let at: Timestamp = self.0.now();
         self.0.0.store.write(CloseSession { session, at }).await?;
-        if let Err(error) = self.lose_assignments(session, "its worker has left").await {
+        if let Err(error) = self.let_go_of_assignments(session, "its worker has left").await {
             tracing::debug!(%session, %error, "runs of an ending session could not be given to others yet");
         }
         self.forget_session(session);

@@ -2,7 +2,8 @@
 //! gives steps to workers elsewhere, and how these make their calls.
 //!
 //! Every start and every poll looks here, so the answer is remembered for a moment. On the server where a tenant is changed
-//! it counts at once, on others within [`TRUSTED`].
+//! it counts at once, on others within [`TRUSTED`]. That no run of a disabled tenant begins does not depend on it: the commit
+//! looks again.
 
 use std::collections::HashMap;
 use std::sync::{PoisonError, RwLock};

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use interlock_core::ids::{RunId, TenantId};
 use interlock_core::json::Json;
 use interlock_core::rejection::Rejection;
-use interlock_core::state::Admission;
 use interlock_core::trigger::Source;
 use interlock_workflow::definition::{Input, Triggers};
 use interlock_workflow::expression::budget::Budget;
@@ -16,7 +15,7 @@ use serde_json::{Value, json};
 
 use crate::error::EngineError;
 use crate::workflows::WorkflowVersion;
-use crate::{Engine, StartWorkflow, Started};
+use crate::{Engine, StartWorkflow};
 
 /// Workflows that are looked at for one event, page by page.
 const PAGE: usize = 200;
@@ -108,7 +107,7 @@ impl Engine {
         let key = request.idempotency.clone();
         let tenant = request.tenant;
         match Box::pin(self.runs().start_workflow(request)).await {
-            Ok(Started { run, replayed, admission }) => Ok(TriggeredRun { run, fresh: !replayed, admission }),
+            Ok(started) => Ok(TriggeredRun { run: started.run, fresh: !started.replayed }),
             Err(EngineError::IdempotencyExpired { run }) => Ok(TriggeredRun::before(run)),
             Err(EngineError::IdempotencyMismatch) => {
                 let record = match &key {
@@ -129,12 +128,11 @@ pub(crate) struct TriggeredRun {
     pub run: RunId,
     /// It was started just now.
     pub fresh: bool,
-    pub admission: Admission,
 }
 
 impl TriggeredRun {
     const fn before(run: RunId) -> Self {
-        Self { run, fresh: false, admission: Admission::Started }
+        Self { run, fresh: false }
     }
 }
 

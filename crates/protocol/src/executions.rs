@@ -7,7 +7,8 @@ use interlock_core::plan::rules::ValidationMode;
 use interlock_core::plan::tier::Tier;
 use interlock_core::run::approval::Vote;
 use interlock_core::time::Timestamp;
-use serde::{Deserialize, Serialize};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
@@ -44,13 +45,19 @@ pub struct CreateExecution {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub environment_profile: Option<String>,
     /// What else is known of the ticket, for the filters and inputs of `on.ticket`, where it is `event`.
-    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    #[serde(default, skip_serializing_if = "Map::is_empty", deserialize_with = "exact")]
     pub ticket: Map<String, Value>,
     /// Inputs beside those that `on.ticket` gives.
-    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    #[serde(default, skip_serializing_if = "Map::is_empty", deserialize_with = "exact")]
     pub inputs: Map<String, Value>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workspace: Option<String>,
+}
+
+/// An object. A number in it that would be rounded is refused, and not changed.
+fn exact<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Map<String, Value>, D::Error> {
+    let value = Json::deserialize(deserializer)?.to_exact_value().map_err(D::Error::custom)?;
+    serde_json::from_value(value).map_err(D::Error::custom)
 }
 
 /// The execution was made.

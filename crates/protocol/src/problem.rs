@@ -11,6 +11,9 @@ use crate::workflows::Diagnostic;
 /// The media type of a [`Problem`].
 pub const PROBLEM_JSON: &str = "application/problem+json";
 
+/// The code of a record that the server cannot read. It stays so until an operator has mended the row.
+pub const RECORD_UNREADABLE: &str = "RECORD_UNREADABLE";
+
 /// What went wrong. `code` is for programs and never changes; `detail` is for people and may.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Problem {
@@ -54,8 +57,8 @@ impl Problem {
     }
 
     /// Whether the same call may succeed later without a change: the server is overloaded or away.
-    pub const fn is_transient(&self) -> bool {
-        is_transient(self.status)
+    pub fn is_transient(&self) -> bool {
+        is_transient(self.status) && self.code != RECORD_UNREADABLE
     }
 }
 
@@ -75,7 +78,8 @@ fn title(code: &str) -> String {
 
 impl From<Problem> for TransportError {
     fn from(problem: Problem) -> Self {
-        if problem.is_transient() {
+        // A worker keeps what it has to tell of a run that cannot be read as long as it keeps anything: the row may be mended.
+        if is_transient(problem.status) {
             Self::Unavailable(format!("{}: {}", problem.code, problem.detail))
         } else {
             Self::Refused { code: problem.code, message: problem.detail }
@@ -102,6 +106,14 @@ mod tests {
             })
         );
         assert_eq!(serde_json::from_value::<Problem>(json).unwrap(), problem);
+    }
+
+    #[test]
+    fn a_record_that_cannot_be_read_does_not_pass_by_itself() {
+        let problem = Problem::new(500, RECORD_UNREADABLE, "");
+        assert!(!problem.is_transient() && Problem::new(500, "INTERNAL", "").is_transient());
+        let worker = TransportError::from(problem);
+        assert!(matches!(worker, TransportError::Unavailable(_)), "a worker keeps its result");
     }
 
     #[test]

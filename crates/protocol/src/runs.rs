@@ -572,7 +572,7 @@ pub struct Signal {
     pub key: String,
     #[serde(default = "Json::null")]
     pub payload: Json,
-    /// The sender's own id: the same one again is dropped.
+    /// The sender's own id: the same signal again is dropped, another one under it is refused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source_id: Option<String>,
     /// All waits on it get it, now and for a day, each once. Else one wait uses it up, the oldest first.

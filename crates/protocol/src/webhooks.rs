@@ -111,7 +111,7 @@ pub struct Delivered {
     /// The delivery's key: repeats of it get this answer again.
     pub delivery: String,
     pub status: IdempotencyState,
-    /// The delivery a moment ago that was about the same.
+    /// The earlier delivery that said the same.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub duplicate_of: Option<String>,
     #[serde(default)]

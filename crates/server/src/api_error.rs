@@ -12,9 +12,9 @@ use interlock_core::time::Millis;
 use interlock_engine::EngineError;
 use interlock_engine::payloads::PayloadError;
 use interlock_protocol::approvals::ApprovalView;
-use interlock_protocol::problem::{PROBLEM_JSON, Problem};
+use interlock_protocol::problem::{PROBLEM_JSON, Problem, RECORD_UNREADABLE};
 use interlock_protocol::workflows::Diagnostic;
-use interlock_store::ReadError;
+use interlock_store::{CorruptRow, ReadError};
 use tokio::time::Instant;
 
 /// When a client that was told to come back may do so, unless it is told otherwise.
@@ -231,6 +231,7 @@ impl From<EngineError> for ApiError {
             | EngineError::IdempotencySpent
             | EngineError::BulkCount { .. }
             | EngineError::NameTaken { .. }
+            | EngineError::SourceIdTaken { .. }
             | EngineError::StaleEpoch => Self::new(StatusCode::CONFLICT, code, detail),
             EngineError::RunbookUnclear { candidates, .. } => {
                 let mut error = Self::new(StatusCode::UNPROCESSABLE_ENTITY, code, detail);
@@ -278,9 +279,8 @@ impl From<ReadError> for ApiError {
         let what = error.to_string();
         match error {
             ReadError::Unavailable(_) => store_away("STORE_UNAVAILABLE", &what),
-            ReadError::Corrupt(_) | ReadError::Database(_) | ReadError::Closed => {
-                store_failed("STORE_UNAVAILABLE", &what)
-            }
+            ReadError::Corrupt(row) => record_unreadable(&row),
+            ReadError::Database(_) | ReadError::Closed => store_failed("STORE_UNAVAILABLE", &what),
         }
     }
 }
@@ -335,6 +335,17 @@ fn store_away(code: &str, what: &str) -> ApiError {
     ApiError::new(StatusCode::SERVICE_UNAVAILABLE, code, detail)
 }
 
+/// A row does not hold what it should. What it holds is for the operator, in the log, not for the caller.
+fn record_unreadable(row: &CorruptRow) -> ApiError {
+    tracing::error!(error = %row, "a record cannot be read, and a request that needs it is refused");
+    let detail = format!(
+        "a record that this request needs cannot be read (table `{}`), and repeating the request does not help: `interlock db \
+         check` names the row and what is wrong with it, and `interlock doctor` the live runs that cannot be read",
+        row.table
+    );
+    ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, RECORD_UNREADABLE, detail)
+}
+
 /// What the database said is for the operator, in the log, not for the caller.
 fn store_failed(code: &str, what: &str) -> ApiError {
     tracing::error!(what, "the store failed a request");
@@ -376,6 +387,22 @@ mod tests {
             assert_eq!((problem.code.as_str(), problem.is_transient()), (code, transient));
             assert!(!problem.detail.contains("secret"));
         }
+    }
+
+    /// Nobody is told to try again before an operator has mended the row, nor what it holds.
+    #[test]
+    fn a_record_that_cannot_be_read_is_no_outage() {
+        let row = CorruptRow { table: "run_live", column: "step_data", row: "run_7".into(), what: "secret".into() };
+        let error = EngineError::Read(row.into());
+        assert_eq!(error.code(), RECORD_UNREADABLE);
+        let refused = ApiError::from(error);
+        assert_eq!(refused.status(), StatusCode::INTERNAL_SERVER_ERROR);
+        for named in ["`run_live`", "`interlock db check`", "`interlock doctor`"] {
+            assert!(refused.detail().contains(named), "{}", refused.detail());
+        }
+        assert!(!refused.detail().contains("secret") && !refused.problem.is_transient());
+        let answer = refused.into_response();
+        assert!(!answer.headers().contains_key(header::RETRY_AFTER));
     }
 
     #[tokio::test(start_paused = true)]

@@ -51,24 +51,27 @@ pub async fn check(State(state): State<AppState>, request: Request, next: Next) 
     let (reads, began_at) = (*request.method() == Method::GET, Instant::now());
     let response = next.run(request).await;
     if reads && began_at.elapsed() >= WAITED_LONG {
-        check_again(&state, &caller, line.needs).await?;
+        return answer_after_wait(&state, (&caller, line.needs), response).await;
     }
     Ok(response)
 }
 
-/// Who has waited for news may have lost the right to them in the meantime. A store that cannot be read takes nothing back.
-async fn check_again(state: &AppState, caller: &Caller, needed: Permission) -> Result<(), ApiError> {
+/// Who has waited for news may have lost the right to them in the meantime. Where the store cannot be read nobody knows, and
+/// nothing is told; a refusal tells nothing, and says better what is wrong.
+async fn answer_after_wait(
+    state: &AppState,
+    (caller, needed): (&Caller, Permission),
+    response: Response,
+) -> Result<Response, ApiError> {
     // These are looked at again by what lasts longer than a request.
     if matches!(caller.via, Via::Worker(_) | Via::Slack { .. }) {
-        return Ok(());
+        return Ok(response);
     }
     match state.identity().renewed(caller).await {
-        Ok(Some(now)) if now.may(needed) && now.workspace == caller.workspace => Ok(()),
+        Ok(Some(now)) if now.may(needed) && now.workspace == caller.workspace => Ok(response),
         Ok(_) => Err(ApiError::unauthorized()),
-        Err(error) => {
-            tracing::debug!(code = error.code(), "the credential of a request that waited could not be looked at");
-            Ok(())
-        }
+        Err(_) if !response.status().is_success() => Ok(response),
+        Err(error) => Err(error),
     }
 }
 

@@ -32,6 +32,7 @@ mod origin;
 pub mod pages;
 mod parameters;
 mod plans;
+pub mod private_file;
 mod query;
 mod repeated_calls;
 mod request;
@@ -64,6 +65,8 @@ pub mod limits {
     pub const WEBHOOK_BODY_BYTES_MAX: usize = 4 << 20;
     /// How often one client may ask, unless the operator or its key says otherwise.
     pub const REQUESTS_PER_MIN: u32 = 1_200_000;
+    /// What is read from a connection before it is asked for, and written to it before it is sent. The head of a request fits.
+    pub const CONNECTION_BUFFER_BYTES_MAX: usize = 128 << 10;
     /// What the kernel holds for a connection beyond what its peer has room for.
     pub const UNSENT_BYTES_MAX: u32 = 128 << 10;
     /// Workers whose calls come over a WebSocket, on one server and of one tenant. The others make requests.
@@ -76,5 +79,6 @@ pub mod limits {
     pub const READY_TIMEOUT: Duration = Duration::from_secs(2);
 
     const _: () = assert!(BODY_BYTES_MAX > 4 * interlock_core::limits::PAYLOAD_BYTES_MAX);
+    const _: () = assert!(CONNECTION_BUFFER_BYTES_MAX > HEAD_BYTES_MAX);
     const _: () = assert!(WEBHOOK_BODY_BYTES_MAX > 3 * interlock_core::limits::PAYLOAD_BYTES_MAX);
 }

@@ -291,6 +291,23 @@ impl FromRequestParts<AppState> for OfSchedule {
     }
 }
 
+/// The schedule that the path names, whether or not it is there: whether it exists for the caller is looked at afterwards.
+pub struct ScheduleName(pub String);
+
+impl IntoParams for ScheduleName {
+    fn into_params(place: impl Fn() -> Option<ParameterIn>) -> Vec<Parameter> {
+        OfSchedule::into_params(place)
+    }
+}
+
+impl FromRequestParts<AppState> for ScheduleName {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &AppState) -> Result<Self, ApiError> {
+        named_in_path(parts, state, "schedule").await.map(Self)
+    }
+}
+
 /// The webhook endpoint that the path names.
 pub struct OfEndpoint(pub String);
 

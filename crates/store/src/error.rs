@@ -33,6 +33,18 @@ pub enum OpenError {
     RowSecurity { what: String },
     #[error("{path} is not an Interlock store, nor a backup of one: {what}")]
     NotAStore { path: String, what: String },
+    #[error(
+        "the store is in service, and is not restored under the servers that are at work on it: stop them first. There is {servers}. Where a server's machine is gone and its connection is not, end that in the database: pg_terminate_backend(PROCESS)"
+    )]
+    InService { servers: String },
+    #[error(
+        "the store is being restored by {by}: wait until that has ended. Where its machine is gone and its connection is not, end that in the database: pg_terminate_backend(PROCESS)"
+    )]
+    BeingRestored { by: String },
+    #[error(
+        "this database was brought into service before, in epoch {epoch}, and no dump was loaded and no earlier point in time brought back since: there is nothing to restore. Only where a copy of its disks was put back, which leaves no trace, say so with --again"
+    )]
+    AlreadyRestored { epoch: u64 },
     #[error("cannot use {path}: {what}")]
     File { path: String, what: String },
     #[error(transparent)]
@@ -149,6 +161,8 @@ pub enum Refusal {
     Continued { by: RunId },
     #[error("the tenant has as many pending runs as it may")]
     TooManyPending,
+    #[error("the tenant is disabled")]
+    TenantDisabled,
 }
 
 /// What a database said, sorted by what follows from it.

@@ -18,6 +18,7 @@ mod changes;
 mod check;
 mod circuit_breaker;
 mod claims;
+mod copying;
 mod db;
 mod decisions;
 mod delegations;
@@ -43,6 +44,7 @@ mod policies;
 mod postgres;
 mod readable;
 mod receipts;
+mod restore;
 mod retention;
 mod runs;
 mod schedules;
@@ -73,7 +75,7 @@ pub use audit::{
     AddAuditNote, AppendAudit, AuditAppended, AuditBlockRow, AuditDetailsRow, AuditLogRow, AuditNote, AuditTileRow,
     EraseAuditDetails, FeedSpan, JournalRow,
 };
-pub use backup::{backup_file, restore, unfinished_restore};
+pub use backup::{StagedBackup, backup_file};
 pub use bulk_jobs::{AdvanceBulkJob, BulkFailure, BulkJob, ClaimBulkJob, PutBulkJob};
 pub use changes::{AskChange, ChangePage, ChangeRow, ChangeState, DecideChange, UseChange};
 pub use check::{CheckProgress, Finding};
@@ -87,8 +89,8 @@ pub use faults::{CommitFault, FaultFrom, Faults, NoFaults};
 pub use feed::{EventRecord, FeedPage, Seal, TenantEvent};
 pub use idempotency::{BeginIdempotency, FinishIdempotency, IdempotencyRecord, RenewIdempotency, StartAnswer};
 pub use inbound::{
-    AddInbound, BeginDelivery, ChangeInbound, DeliveryBegun, DeliveryRecord, DeliveryRef, DeliveryRow, FinishDelivery,
-    InboundRow, RemoveInbound, RetakeDelivery,
+    AddInbound, BeginDelivery, ChangeInbound, DeliveryBegun, DeliveryRecord, DeliveryRef, DeliveryRow, DeliveryTaken,
+    Fingerprint, FinishDelivery, InboundRow, RemoveInbound, RetakeDelivery, SignedBody,
 };
 pub use keys::{AddFirstKey, AddKey, KeyRotated, KeyRow, RevokeKey, RotateKey, TouchKey};
 pub use meta::{DropUnparked, EnsurePartitions, FinishRestore, RaiseEpoch, SetOnce, Stats};
@@ -113,15 +115,17 @@ pub use people::{
 };
 pub use policies::{PolicyBundleRow, PolicyBundleSummary, PolicyRow, PutPolicyBundle, SetPolicy};
 pub use receipts::{ReceiptRow, SettleReceipt};
+pub use restore::{RestoreLock, check_backup, restore};
 pub use retention::Sweep;
 pub use runs::{
-    ATTR_FILTERS_MAX, ChangeLabels, LiveCount, Page, RunFilter, RunStats, RunSummary, STATS_ROWS_MAX, StatsEnd,
-    StatsGroup, StatsSpans, StepRow,
+    ATTR_FILTERS_MAX, AttemptOutput, ChangeLabels, LiveCount, Page, RunFilter, RunStats, RunSummary, STATS_ROWS_MAX,
+    StatsEnd, StatsGroup, StatsSpans, StepRow,
 };
 pub use schedules::{AddSchedule, ChangeSchedule, RemoveSchedule, ScheduleRow, ScheduleSpec, SlotRow};
 pub use secrets::Secrets;
 pub use signals::{
-    AnnounceSignal, OpenWait, SignalRow, SignalStored, StoreSignal, StoredSignal, UnmatchedSignal, WaitFilter, WaitRow,
+    AnnounceSignal, OpenWait, SignalIdentity, SignalRow, SignalScope, SignalStored, SourceId, StoreSignal,
+    StoredSignal, UnmatchedSignal, WaitFilter, WaitRow,
 };
 pub use slack::{
     AddSlackLinkRequest, ApprovalCardRow, BeginNotice, CardChange, ChangeSlack, ClimbRung, ForgetNotice, LinkSlackUser,
@@ -131,7 +135,7 @@ pub use slack::{
 pub use sqlite::memory::{change as change_memory, copy as copy_memory, forget as forget_memory};
 pub use store::Store;
 pub use subjects::{QueuedRun, SignalSubject, SubjectLine, SubjectSignaled};
-pub use tenants::{AddTenant, ChangeTenant, PutTenant, Tenant};
+pub use tenants::{AddTenant, ChangeTenant, PutTenant, Tenant, begin_lock};
 pub use worker_identities::{AddWorkerIdentity, EnrolWorker, RenewWorker, RevokeWorkerIdentity, WorkerIdentityRow};
 pub use workers::{
     ClearSessionFault, CloseSession, CountLostAssignments, DrainSession, ExpireSessions, ForgetSession,

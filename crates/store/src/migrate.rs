@@ -97,6 +97,7 @@ pub(crate) static SQLITE: &[Migration] = &[
         name: "other_approvers",
         sql: include_str!("../migrations/sqlite/0034_other_approvers.sql"),
     },
+    Migration { version: 35, name: "signal_names", sql: include_str!("../migrations/sqlite/0035_signal_names.sql") },
 ];
 
 pub(crate) static POSTGRES: &[Migration] = &[
@@ -190,6 +191,7 @@ pub(crate) static POSTGRES: &[Migration] = &[
         name: "other_approvers",
         sql: include_str!("../migrations/postgres/0034_other_approvers.sql"),
     },
+    Migration { version: 35, name: "signal_names", sql: include_str!("../migrations/postgres/0035_signal_names.sql") },
 ];
 
 /// The oldest schema whose binaries can work with this one: they neither miss nor are refused what this release has added.
@@ -268,7 +270,7 @@ async fn serves<D: Db>(db: &D, found: i64, known: i64) -> Result<bool, OpenError
 }
 
 /// As SQLite says it, or PostgreSQL's code for it.
-fn is_no_table(what: &str) -> bool {
+pub(crate) fn is_no_table(what: &str) -> bool {
     what.contains("no such table") || what.contains("(42P01)")
 }
 

@@ -1,7 +1,8 @@
 //! [`Store`]: opening, submitting, closing. Reads and writes stand with their nouns.
 
+use std::path::Path;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use interlock_core::ids::{RunId, ServerId, TenantId};
 use interlock_core::run::change::ChangeSet;
@@ -18,6 +19,7 @@ use crate::options::{Mode, Options, StoreUrl};
 use crate::payloads;
 use crate::postgres::reads::PgReads;
 use crate::postgres::row_security::ScopedReads;
+use crate::postgres::service::{self, InService};
 use crate::runs::PlanCache;
 use crate::sql::Stmt;
 use crate::sqlite::commit::{CommittedRows, SqliteCommitter, Writer};
@@ -52,6 +54,8 @@ pub(crate) struct Inner {
     wakes: watch::Receiver<u64>,
     /// Released when the store is closed, or when its last clone goes away.
     lock: Mutex<Option<FileLock>>,
+    /// The same for a server on PostgreSQL.
+    service: Mutex<Option<InService>>,
 }
 
 pub(crate) enum Reads {
@@ -88,6 +92,7 @@ impl Store {
                 if matches!(options.mode, Mode::Inline(_)) {
                     return Err(OpenError::InvalidUrl { url: format!("{url} in inline mode: use memory") });
                 }
+                sqlite::file::check_finished(path)?;
                 let path = path.clone();
                 let (lock, writer, lane) = tokio::task::spawn_blocking({
                     let (path, options) = (path.clone(), options.clone());
@@ -157,16 +162,40 @@ impl Store {
         let StoreUrl::Sqlite(path) = url else {
             return Self::open(url, Options { migrate: false, ..options }).await;
         };
-        let checked = path.clone();
+        sqlite::file::check_finished(path)?;
+        Self::open_file_to_read(path, options).await
+    }
+
+    /// The same for a file, also for one that has not got its name yet.
+    pub(crate) async fn open_file_to_read(path: &Path, options: Options) -> Result<Self, OpenError> {
+        let checked = path.to_owned();
         tokio::task::spawn_blocking(move || {
             let connection = sqlite::file::connect_to_read(&checked)?;
             ready(migrate::run(&SqliteDb(&connection), migrate::SQLITE, false))
         })
         .await
         .map_err(|error| OpenError::Database(DbError::Other(error.to_string())))??;
-        let reads = SqliteReads::File(Arc::new(Pool::to_read(path.clone(), options.readers, options.read_timeout)));
+        let pool = Pool::to_read(path.to_owned(), options.readers, options.read_timeout);
+        let reads = SqliteReads::File(Arc::new(pool));
         let (_, wakes) = watch::channel(0);
         Ok(Parts::new(&options, Reads::Sqlite(reads), wakes, None).finish())
+    }
+
+    /// Says that a server is at work on this database until the store is closed, so that no restore gets under it. Refused
+    /// while a restore is under way. A file has its lock for that.
+    #[boxed]
+    pub async fn enter_service(&self) -> Result<(), OpenError> {
+        let Reads::Postgres(reads, _) = &self.inner.reads else { return Ok(()) };
+        if self.in_service().is_some() {
+            return Ok(());
+        }
+        let entered = service::enter(reads.target()).await?;
+        *self.in_service() = Some(entered);
+        Ok(())
+    }
+
+    fn in_service(&self) -> MutexGuard<'_, Option<InService>> {
+        self.inner.service.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Waits until everything that was submitted is committed and answered, then lets go of the database.
@@ -184,6 +213,10 @@ impl Store {
                     let _ = task.await;
                 }
             }
+        }
+        let service = self.in_service().take();
+        if let Some(service) = service {
+            service.leave().await;
         }
         self.inner.lock.lock().unwrap_or_else(PoisonError::into_inner).take();
     }
@@ -471,6 +504,7 @@ impl Parts {
                 counters: self.counters,
                 wakes: self.wakes,
                 lock: Mutex::new(self.lock),
+                service: Mutex::default(),
             }),
         }
     }

@@ -136,9 +136,15 @@ impl Prepared {
         Ok(prepared)
     }
 
+    /// Whether a run begins with it: a new one, or one that has waited for its subject. Of a disabled tenant none does.
+    pub fn begins_run(&self) -> bool {
+        self.change.start.is_some()
+            || self.change.side.iter().any(|write| matches!(write, SideWrite::TakeSubject { .. }))
+    }
+
     /// Whether it asks its tenant's limits for a place.
     pub fn needs_place(&self) -> bool {
-        self.change.start.is_some()
+        self.begins_run()
             || matches!(self.change.claim, ClaimChange::Take { .. })
             || self.change.workflow_caps.is_some()
     }

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU32};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use interlock_core::cost::Cost;
 use interlock_core::ids::{RunId, TenantId};
@@ -92,6 +93,11 @@ impl TaskContext {
     /// Whether there is enough left of the lease for a call to another system that starts now.
     pub(crate) fn may_send(&self) -> bool {
         self.still_mine() && self.0.port.lease().covers_a_send()
+    }
+
+    /// How long the session's lease is: after that without a renewal, the attempt may be another worker's.
+    pub(crate) fn lease(&self) -> Duration {
+        self.0.port.lease().span()
     }
 
     /// Says what something in this attempt has cost. It is reported with the attempt, whatever becomes of it, adds up on the

@@ -11,40 +11,51 @@ use crate::limits;
 /// at the server.
 #[derive(Debug)]
 pub(crate) struct Lease {
-    until: watch::Sender<Instant>,
+    granted: watch::Sender<GrantedLease>,
     send_margin: Duration,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct GrantedLease {
+    until: Instant,
+    span: Duration,
 }
 
 impl Lease {
     pub fn new(sent_at: Instant, span: Duration) -> Self {
         Self {
-            until: watch::Sender::new(sent_at + span),
+            granted: watch::Sender::new(GrantedLease { until: sent_at + span, span }),
             // A short lease, as tests have it, must leave room for sending as well.
             send_margin: limits::SEND_MARGIN.min(span / 4),
         }
     }
 
     pub fn renew(&self, sent_at: Instant, span: Duration) {
-        self.until.send_replace(sent_at + span);
+        self.granted.send_replace(GrantedLease { until: sent_at + span, span });
+    }
+
+    /// How long the last renewal counts, from the instant at which it was sent.
+    pub fn span(&self) -> Duration {
+        self.granted.borrow().span
     }
 
     pub fn holds(&self) -> bool {
-        Instant::now() < *self.until.borrow()
+        Instant::now() < self.granted.borrow().until
     }
 
     /// Whether an effect that starts now is surely still this session's while its first bytes go out.
     pub fn covers_a_send(&self) -> bool {
-        Instant::now() + self.send_margin <= *self.until.borrow()
+        Instant::now() + self.send_margin <= self.granted.borrow().until
     }
 
     /// Returns once the lease has run out without a renewal.
     pub async fn ran_out(&self) {
-        let mut until = self.until.subscribe();
+        let mut granted = self.granted.subscribe();
         loop {
-            let at = *until.borrow_and_update();
+            let at = granted.borrow_and_update().until;
             tokio::select! {
                 biased;
-                changed = until.changed() => changed.expect("the sender lives in `self`"),
+                changed = granted.changed() => changed.expect("the sender lives in `self`"),
                 () = sleep_until(at) => return,
             }
         }
@@ -52,8 +63,8 @@ impl Lease {
 
     /// Returns at the next renewal.
     pub async fn renewed(&self) {
-        let mut until = self.until.subscribe();
-        until.changed().await.expect("the sender lives in `self`");
+        let mut granted = self.granted.subscribe();
+        granted.changed().await.expect("the sender lives in `self`");
     }
 }
 
@@ -75,5 +86,8 @@ mod tests {
         lease.ran_out().await;
         assert_eq!(begun.elapsed().as_secs(), 36);
         assert!(!lease.holds());
+
+        lease.renew(Instant::now(), Duration::from_secs(8));
+        assert_eq!(lease.span(), Duration::from_secs(8), "as the server said last");
     }
 }

@@ -61,7 +61,8 @@ impl Ballots {
         let ballot = self.open(approval)?;
         ballot.resolved = Some(status);
         // A step that is no gate is guarded by one before it.
-        let mut gates = run.plan.steps[..=ballot.step as usize].iter().filter_map(|spec| match &spec.work {
+        let before = run.plan.steps.iter().take(ballot.step as usize + 1);
+        let mut gates = before.filter_map(|spec| match &spec.work {
             Work::Approval(gate) => Some(gate.quorum),
             _ => None,
         });

@@ -10,8 +10,9 @@ use interlock_core::run::change::Context;
 use interlock_core::state::Control;
 use interlock_core::time::{Millis, Timestamp};
 use interlock_core::trigger::schedule::{Overlap, SlotState, slot_text};
-use interlock_engine::Engine;
 use interlock_engine::audit::Actor;
+use interlock_engine::schedules::TriggerSchedule;
+use interlock_engine::{Engine, IdempotencyKey};
 use interlock_store::{RunSummary, ScheduleRow, SlotRow};
 use serde_json::Value;
 use tokio::time::{Instant, sleep};
@@ -91,7 +92,10 @@ async fn direct(caller: &Caller, schedule: &ScheduleModel, verb: ScheduleVerb) -
                     ScheduleVerb::Resume => schedules.resume(tenant, &id, &Actor::system()).await.map(drop),
                     ScheduleVerb::Trigger(request) => {
                         let by = Context::operator("olga");
-                        schedules.trigger(tenant, &id, &request.to_string(), by).await.map(drop)
+                        let key = IdempotencyKey { client: "olga".into(), key: request.to_string() };
+                        let idempotency = Some(key);
+                        let asked = TriggerSchedule { tenant, schedule: id, within: None, idempotency, by };
+                        schedules.trigger(asked).await.map(drop)
                     }
                 }
             }

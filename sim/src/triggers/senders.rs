@@ -18,7 +18,7 @@ use interlock_engine::webhooks::inbound::NewInbound;
 use interlock_engine::webhooks::receive::{InboundRequest, ReceiveError, WebhookAnswer};
 use interlock_engine::webhooks::{SkippedRun, StartedRun};
 use interlock_engine::{Engine, EngineError};
-use interlock_store::DeliveryRef;
+use interlock_store::{DeliveryRef, SourceId};
 use serde_json::json;
 use tokio::time::sleep;
 
@@ -153,7 +153,7 @@ async fn announce(caller: &Caller, message: &OutsideMessage, body: &str) -> Resu
         signal_type: ALARM.into(),
         key: message.id.clone(),
         payload: interlock_core::json::Json::trusted(body.to_owned()),
-        source_id: Some(message.id.clone()),
+        source_id: Some(SourceId::of_tenant(message.id.clone())),
         broadcast: false,
         run: None,
     };

@@ -38,7 +38,7 @@ const UNKNOWN: Standing = { steps: [], because: [], now: 0 };
 export function actionsFor(run: Run, remedies: readonly Schema['Remedy'][], rights: Rights, standing = UNKNOWN): Action[] {
   const found = new Set<Action>();
   for (const remedy of remedies) {
-    if (remedy === 'wait' || remedy === 'start_worker') continue;
+    if (remedy === 'wait' || remedy === 'start_worker' || remedy === 'switch_on') continue;
     const votes = remedy === 'approve' || remedy === 'reject';
     if (votes ? rights.vote : rights.operate) found.add(remedy);
   }

@@ -290,6 +290,8 @@ function Resolve({ run, steps, close }: Props) {
   // A run that was canceled meanwhile has no step in doubt any more, and the effect that it left is.
   const left = (why.data?.because ?? []).flatMap((cause) => (cause.cause === 'doubt' && cause.step != null ? [cause.step] : []));
   const doubtful = [...new Set([...steps.filter((step) => step.state === 'in_doubt').map((step) => step.key), ...left])];
+  // Its directory went with the worker: the run goes on elsewhere only once a person has it reassigned.
+  const lost = why.data?.because.some((cause) => cause.cause === 'worker_lost') === true;
   return (
     <FormDialog
       title="Settle the doubt"
@@ -299,7 +301,8 @@ function Resolve({ run, steps, close }: Props) {
         const outcome = text(form, 'outcome') as Schema['Resolution'];
         const body = { outcome, reason: text(form, 'reason'), output: json(form, 'output') as Schema['Json'] };
         const params = { path: { run: run.run_id, step: text(form, 'step') || (doubtful[0] ?? '') } };
-        const said = isOver(run.state) ? 'It is recorded. The run can be retried now.' : 'It is recorded, and the run goes on.';
+        const goesOn = lost && outcome === 'did_not_happen' ? 'It is recorded. The run can be reassigned now.' : 'It is recorded, and the run goes on.';
+        const said = isOver(run.state) ? 'It is recorded. The run can be retried now.' : goesOn;
         return direct(api.POST('/api/v1/runs/{run}/steps/{step}/resolve', { params, body }), said);
       }}
     >
@@ -326,7 +329,7 @@ function Resolve({ run, steps, close }: Props) {
           Choose …
         </option>
         <option value="happened">It happened: the step has succeeded</option>
-        <option value="did_not_happen">It did not happen: try it again</option>
+        <option value="did_not_happen">{lost ? 'It did not happen: have the run reassigned next' : 'It did not happen: try it again'}</option>
         <option value="failed">It failed: the step has failed</option>
       </Select>
       <Area name="output" label="Output as JSON, if it happened (optional)" rows={2} code />

@@ -46,8 +46,8 @@ task = { resize = \"/opt/tasks/resize\" }
 ```
 
 Paths of files and folders are relative to the folder of the config file. Secrets are named by files, never by values:
-arguments and environments can be read by others. A PostgreSQL address may hold a password; keep such a file to yourself
-(mode 0600).
+arguments and environments can be read by others, and a file that others can read [is refused](security.md#files-with-secrets).
+A PostgreSQL address may hold a password; keep such a file to yourself (mode 0600).
 
 ";
 

@@ -1,5 +1,6 @@
 //! `interlock backout`: back to steps in the server's own worker. Workers elsewhere get nothing new, finish or stop, and leave;
-//! runs in flight are canceled with the reason `backout`. It may be repeated: what is done stays done.
+//! runs in flight are canceled with the reason `backout`. It may be repeated: what is done stays done. As long as something is left
+//! of it, be it an effect that nobody knows the outcome of, it ends with 1.
 
 use std::collections::HashSet;
 use std::fmt::Write as _;
@@ -18,6 +19,7 @@ use reqwest::Method;
 use serde::Serialize;
 use tokio::time::Instant;
 
+use super::doubts::DoubtsLeft;
 use crate::client::{Client, ClientArgs, ClientError, fill};
 use crate::output::Printer;
 use crate::output::confirm::confirm;
@@ -47,6 +49,7 @@ struct BackoutReport {
     workers_gone: usize,
     runs_left: u64,
     workers_left: Vec<String>,
+    effects_in_doubt: DoubtsLeft,
 }
 
 pub async fn run(args: BackoutArgs) -> anyhow::Result<()> {
@@ -82,6 +85,7 @@ pub async fn run(args: BackoutArgs) -> anyhow::Result<()> {
         }
         tokio::time::sleep(LOOK_EVERY).await;
     }
+    backout.report.effects_in_doubt = DoubtsLeft::of_canceled(&client, Reason::Backout).await?;
     told(printer, &backout.report)
 }
 
@@ -104,9 +108,13 @@ fn told(printer: Printer, report: &BackoutReport) -> anyhow::Result<()> {
                 counted(report.runs_left, "run", "runs")
             );
         }
+        text.push_str(&report.effects_in_doubt.words());
         text
     })?;
-    let is_done = report.runs_left == 0 && report.workers_left.is_empty();
+    if report.effects_in_doubt.has_more_runs {
+        printer.note("There are more canceled runs; of the oldest it was not looked up what they have left in doubt.");
+    }
+    let is_done = report.runs_left == 0 && report.workers_left.is_empty() && report.effects_in_doubt.count == 0;
     if is_done { Ok(()) } else { Err(ExitError::silently(Exit::Unsuccessful)) }
 }
 

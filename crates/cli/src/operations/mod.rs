@@ -2,6 +2,7 @@
 //! `interlock backout`.
 
 pub mod backout;
+mod doubts;
 pub mod health;
 pub mod queue;
 pub mod status;

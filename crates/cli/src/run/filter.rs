@@ -8,7 +8,7 @@ use interlock_core::time::Timestamp;
 use interlock_protocol::runs::{RunQuery, States};
 
 use super::start::{INPUT_EXAMPLE, LABEL_EXAMPLE, pairs};
-use crate::client::Call;
+use crate::client::{Call, workspace};
 use crate::identity::key::millis;
 use crate::output::span;
 
@@ -28,7 +28,7 @@ pub struct FilterArgs {
     #[arg(long, value_name = "KIND")]
     trigger: Option<String>,
     /// Only runs of this workspace: a name, as runs are started with.
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = workspace::name)]
     workspace: Option<String>,
     /// Only runs with this label; may be given several times.
     #[arg(long = "label", short = 'l', value_name = "NAME=VALUE")]

@@ -1,5 +1,6 @@
 //! `interlock run`: start runs, look at them, direct them.
 
+mod assigning;
 mod attempts;
 mod board;
 pub mod bulk;

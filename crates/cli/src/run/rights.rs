@@ -49,6 +49,7 @@ impl CallerRights {
             Remedy::Wait => true,
             Remedy::Approve | Remedy::Reject => self.may_decide,
             Remedy::StartWorker => has(Permission::Operate) || has(Permission::Work),
+            Remedy::SwitchOn => has(Permission::Administer),
             Remedy::Signal
             | Remedy::Resolve
             | Remedy::Resume
@@ -85,6 +86,9 @@ impl CallerRights {
                 let others = if others.is_empty() { String::new() } else { format!("{} or ", others.join(", ")) };
                 told.push(format!("An operator can {others}{last} it."));
             }
+            if withheld.contains(&Remedy::SwitchOn) {
+                told.push("An admin can let workers elsewhere have it.".to_owned());
+            }
             if withheld.contains(&Remedy::StartWorker) {
                 told.push("An operator can start a worker that takes it.".to_owned());
             }
@@ -105,7 +109,7 @@ pub fn allowed_for(people: &[String]) -> String {
 /// What an operator does to a run.
 const fn operator_verb(remedy: Remedy) -> Option<&'static str> {
     Some(match remedy {
-        Remedy::Wait | Remedy::StartWorker | Remedy::Approve | Remedy::Reject => return None,
+        Remedy::Wait | Remedy::StartWorker | Remedy::SwitchOn | Remedy::Approve | Remedy::Reject => return None,
         Remedy::Signal => "signal",
         Remedy::Resolve => "resolve",
         Remedy::Resume => "resume",
@@ -180,6 +184,20 @@ mod tests {
         };
         let told = caller(None, &[Role::Viewer], false).withhold(&mut failed);
         assert_eq!((failed.next, told), (vec![], vec!["An operator can retry or restart it.".to_owned()]));
+    }
+
+    #[test]
+    fn the_flag_is_for_an_admin_to_switch() {
+        let held = || Explanation { because: vec![], next: vec![Remedy::SwitchOn, Remedy::Cancel], ..waiting() };
+        for (role, offered, others) in [
+            (Role::Admin, vec![Remedy::SwitchOn, Remedy::Cancel], vec![]),
+            (Role::Operator, vec![Remedy::Cancel], vec![]),
+            (Role::Viewer, vec![], vec!["An operator can cancel it.", "An admin can let workers elsewhere have it."]),
+        ] {
+            let mut explanation = held();
+            let told = caller(Some("ada"), &[role], false).withhold(&mut explanation);
+            assert_eq!((explanation.next, told), (offered, others.into_iter().map(str::to_owned).collect()));
+        }
     }
 
     #[test]

@@ -4,7 +4,7 @@ use interlock_core::run::skipped_worker::{SkipReason, SkippedWorker};
 use interlock_core::text::visible::visible;
 use interlock_core::time::Timestamp;
 
-use crate::output::span;
+use crate::output::{as_argument, span};
 
 /// Why a worker is passed over for a step.
 pub fn words(worker: &SkippedWorker, now: Timestamp) -> String {
@@ -14,7 +14,7 @@ pub fn words(worker: &SkippedWorker, now: Timestamp) -> String {
     let why = why.as_deref().map_or_else(String::new, |why| format!(": {}", visible(why)));
     let run = run.map_or_else(String::new, |run| format!(" ({run})"));
     let until = until.map_or_else(String::new, |at| format!("; it ends {}", span::away(at, now)));
-    let reason = match reason {
+    let reason_word = match reason {
         SkipReason::Environment | SkipReason::Segment | SkipReason::Profile => "out of its bounds",
         SkipReason::Labels => "its labels",
         SkipReason::Controls => "missing controls",
@@ -23,7 +23,15 @@ pub fn words(worker: &SkippedWorker, now: Timestamp) -> String {
         SkipReason::RecentlyOffline => "recently offline",
         other => other.as_str(),
     };
-    format!("`{}` is skipped: {reason}{since}{check}{why}{run}{until}.", visible(name))
+    let name = visible(name);
+    let told = format!("`{name}` is skipped: {reason_word}{since}{check}{why}{run}{until}.");
+    // An operator began it, and can end it.
+    let is_kept = *reason == SkipReason::Maintenance;
+    if is_kept {
+        format!("{told} `interlock worker maintenance {} --end` ends that.", as_argument(&name))
+    } else {
+        told
+    }
 }
 
 #[cfg(test)]
@@ -48,6 +56,9 @@ mod tests {
         let back = skip(SkipReason::RecentlyOffline, "others come first");
         let back = words(&SkippedWorker { until: Some(Timestamp(60_000)), ..back }, Timestamp(0));
         assert!(back.starts_with("`box` is skipped: recently offline: others come first; it ends in "), "{back}");
+        let kept = words(&skip(SkipReason::Maintenance, "a new disk (olga)"), Timestamp(0));
+        let ends = "`interlock worker maintenance box --end` ends that.";
+        assert_eq!(kept, format!("`box` is skipped: maintenance: a new disk (olga). {ends}"));
         let errored = SkippedWorker { check: Some(FaultCheck::Canary), ..skip(SkipReason::Errored, "no seccomp") };
         let errored = words(&SkippedWorker { until: Some(Timestamp(60_000)), ..errored }, Timestamp(0));
         assert!(errored.starts_with("`box` is skipped: errored: canary: no seccomp; it ends in "), "{errored}");

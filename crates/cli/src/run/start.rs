@@ -5,7 +5,7 @@ use std::io::Read;
 
 use anyhow::Context as _;
 use clap::Args;
-use interlock_core::json::Json;
+use interlock_core::json::{Json, check_exact};
 use interlock_core::limits::PAYLOAD_BYTES_MAX;
 use interlock_core::plan::Plan;
 use interlock_core::plan::rules::OnConflict;
@@ -55,7 +55,7 @@ pub struct StartArgs {
     #[arg(long = "label", short = 'l', value_name = "NAME=VALUE")]
     labels: Vec<String>,
     /// The workspace that it belongs to: any name, `default` where omitted. A key may be bound to one.
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = crate::client::workspace::name)]
     workspace: Option<String>,
     /// Higher goes first; the workflow's own where omitted.
     #[arg(long)]
@@ -166,7 +166,11 @@ fn inputs_typed(args: &InputArgs, texts: &BTreeSet<String>) -> anyhow::Result<Js
         let value = match serde_json::from_str(&value) {
             // In quotes it is the text inside of them, as it always was.
             Ok(quoted @ Value::String(_)) => quoted,
-            Ok(other) if !texts.contains(&name) => other,
+            Ok(other) if !texts.contains(&name) => {
+                check_exact(&value)
+                    .map_err(|what| ExitError::saying(Exit::Usage, format!("the input `{name}`: {what}")))?;
+                other
+            }
             _ => Value::String(value),
         };
         fields.insert(name, value);
@@ -229,6 +233,11 @@ mod tests {
         let declared =
             Json::trusted(r#"{"inputs":{"sha":{"type":"string","required":true},"count":{"type":"integer"}}}"#);
         let texts = declared_texts(&declared);
+        let long = "123456789012345678901234567890";
+        let rounded = inputs_typed(&args(&[&format!("count={long}")]), &texts).unwrap_err().to_string();
+        assert!(rounded.contains("`count`") && rounded.contains(long), "{rounded}");
+        let json = inputs_typed(&args(&[&format!("sha={long}")]), &texts).unwrap();
+        assert_eq!(json.as_str(), format!(r#"{{"sha":"{long}"}}"#));
         let json = inputs_typed(&args(&["sha=1234567", "count=7", "other=1"]), &texts).unwrap();
         assert_eq!(json.as_str(), r#"{"count":7,"other":1,"sha":"1234567"}"#);
         let json = inputs_typed(&args(&["sha=\"12\""]), &texts).unwrap();

@@ -16,7 +16,7 @@ use interlock_core::time::Timestamp;
 use interlock_protocol::runs::path;
 use serde::Serialize;
 
-use super::{RunArg, find, rights, show, skipped};
+use super::{RunArg, assigning, find, rights, show, skipped};
 use crate::client::{Client, ClientError, fill};
 use crate::output::paint::{Paint, run_tone};
 use crate::output::tell::fallen_vote;
@@ -175,38 +175,11 @@ pub fn words(cause: &Cause, now: Timestamp) -> String {
                 Some(n) => format!("{n} workers of the queue `{}` may have it, and are busy", visible(queue)),
                 None => format!("it is on the queue `{}`", visible(queue)),
             };
-            let off = format!(
-                " {WORKER_ORCHESTRATION} is off, so that only the server's own worker takes steps; `interlock flag set \
-                 {WORKER_ORCHESTRATION} true` lets the others in."
-            );
-            let off = if *only_embedded { off.as_str() } else { "" };
+            let off = if *only_embedded { format!(" {}", assigning::flag_off("takes steps")) } else { String::new() };
             let kept: String = refused.iter().map(kept_from_it).collect();
             format!("It has waited {} for a worker to run{task}: {workers}.{kept}{off}", span::span(now.since(*since)))
         }
-        Cause::Assigning { asked, until, failures, attempts_max, queue, needs, workers } => {
-            let mut told = match (asked, until, workers) {
-                (Some(worker), Some(until), _) => {
-                    format!(
-                        "The worker `{}` is asked to take the run, and has until {} to answer.",
-                        visible(worker),
-                        when(until)
-                    )
-                }
-                (_, _, Some(0)) => {
-                    let needs: Vec<_> = needs.iter().map(|name| visible(name)).collect();
-                    let (queue, needs) = (visible(queue), needs.join(" and "));
-                    format!("No worker has taken the run, and no other worker of the queue `{queue}` has {needs}.")
-                }
-                (_, Some(until), _) => {
-                    format!("A worker is looked for that takes the run; this attempt ends {}.", when(until))
-                }
-                _ => "No worker has taken the run.".to_owned(),
-            };
-            for (number, failure) in failures.iter().enumerate() {
-                let _ = write!(told, " Attempt {} of {attempts_max}: {}.", number + 1, visible(&failure.to_string()));
-            }
-            told
-        }
+        Cause::Assigning { .. } => assigning::words(cause, now),
         Cause::PassedOver { workers } => {
             let told: Vec<String> = workers.iter().map(|worker| skipped::words(worker, now)).collect();
             told.join(" ")
@@ -374,6 +347,9 @@ fn advice(remedy: Remedy, explanation: &Explanation) -> (Option<String>, &'stati
             None => (None, "Nothing needs to be done; it goes on by itself."),
         },
         Remedy::StartWorker => (command(worker(explanation)), "start a worker that knows the task"),
+        Remedy::SwitchOn => {
+            (command(format!("flag set {WORKER_ORCHESTRATION} true")), "let workers elsewhere have it, as an admin may")
+        }
         Remedy::Signal => {
             let signal = explanation.because.iter().find_map(|cause| match cause {
                 Cause::Signal { signal, .. } => Some(visible(signal).into_owned()),
@@ -399,6 +375,9 @@ fn advice(remedy: Remedy, explanation: &Explanation) -> (Option<String>, &'stati
             });
             let what = if explanation.state.is_terminal() {
                 "say what became of the effect: happened, did-not-happen or failed; `retry` and `restart` come after that"
+            } else if explanation.because.iter().any(|cause| matches!(cause, Cause::WorkerLost { .. })) {
+                "say what became of the command: happened, did-not-happen or failed; after did-not-happen, `interlock run reassign` \
+                 has another worker run it"
             } else {
                 "say what became of the effect: happened, did-not-happen or failed"
             };
@@ -608,6 +587,24 @@ mod tests {
     }
 
     #[test]
+    fn a_step_that_waits_because_of_the_flag_is_told_the_command_that_switches_it_on() {
+        let unclaimed = Cause::Unclaimed {
+            queue: "default".into(),
+            task: Some("pay".into()),
+            needs: BTreeSet::new(),
+            since: Timestamp(0),
+            workers: Some(0),
+            only_embedded: true,
+            refused: vec![],
+        };
+        let mut page_of = explained(RunState::Running, unclaimed);
+        page_of.explanation.next = vec![Remedy::SwitchOn];
+        let text = page(&page_of, Timestamp(0), Paint::OFF, 1_000);
+        assert!(text.contains("worker_orchestration.enabled is off, so that only the server's own"), "{text}");
+        assert!(text.contains("\n  interlock flag set worker_orchestration.enabled true\n"), "{text}");
+    }
+
+    #[test]
     fn a_silent_worker_is_replaced_by_one_that_has_the_task() {
         let silent = |queue: &str, task: Option<&str>| Cause::Silent {
             session: SessionId::from_bytes([4; 16]),
@@ -651,6 +648,19 @@ mod tests {
         assert!(text.contains(&format!("interlock run resolve {run} --step pay --outcome happened --reason WHY\n")));
         let prose = text.lines().filter(|line| !line.trim_start().starts_with("interlock"));
         assert!(prose.clone().count() > 4 && prose.clone().all(|line| line.chars().count() <= 80), "{text}");
+    }
+
+    #[test]
+    fn a_command_in_doubt_whose_worker_was_lost_is_settled_before_it_is_reassigned() {
+        let doubt = Cause::Doubt { receipt: ReceiptId::from_bytes([4; 16]), step: Some("pay".into()) };
+        let mut page_of = explained(RunState::Paused, doubt);
+        page_of.explanation.because.push(Cause::WorkerLost { step: "pay".into() });
+        page_of.explanation.next = vec![Remedy::Resolve, Remedy::Cancel];
+        let text = page(&page_of, Timestamp(0), Paint::OFF, 400);
+        let first = text.find("--step pay --outcome happened --reason WHY").unwrap_or_else(|| panic!("{text}"));
+        let then = text.find("after did-not-happen, `interlock run reassign` has another worker run it");
+        assert!(then.is_some_and(|then| first < then), "{text}");
+        assert!(text.contains("was lost while it ran `pay`"), "{text}");
     }
 
     #[test]

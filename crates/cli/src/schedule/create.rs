@@ -43,7 +43,7 @@ pub struct CreateScheduleArgs {
     #[command(flatten)]
     inputs: InputArgs,
     /// The workspace that its runs belong to; `default` where omitted.
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = crate::client::workspace::name)]
     workspace: Option<String>,
     /// Make the schedule, and leave it paused.
     #[arg(long)]

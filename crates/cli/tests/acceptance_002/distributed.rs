@@ -3,6 +3,14 @@
 use serde_json::json;
 
 use super::Staging;
+use crate::harness::eventually;
+
+/// Whether a process of this machine was started with these words.
+fn is_running(words: &[&str]) -> bool {
+    let wanted: String = words.iter().flat_map(|word| [*word, "\0"]).collect();
+    let mut processes = std::fs::read_dir("/proc").unwrap().flatten().map(|entry| entry.path().join("cmdline"));
+    processes.any(|line| std::fs::read(line).is_ok_and(|line| line == wanted.as_bytes()))
+}
 
 #[test]
 fn a_runbook_goes_from_start_to_end_on_a_worker_elsewhere_in_staging() {
@@ -26,4 +34,20 @@ fn a_runbook_goes_from_start_to_end_on_a_worker_elsewhere_in_staging() {
     assert!(logged.out.contains("Linux"), "what it wrote is kept: {logged:?}");
     let metrics = staging.get(&format!("/runs/{run}"))["metrics"].clone();
     assert_eq!((&metrics["steps"], &metrics["succeeded"], &metrics["retries"]), (&json!(3), &json!(3), &json!(0)));
+}
+
+#[test]
+fn the_command_of_a_worker_that_stands_still_has_ended_when_its_step_is_taken_from_it() {
+    let staging = Staging::start_with(&["--session-lease-ms", "6000"]);
+    let command = ["/usr/bin/sleep", "93.25"];
+    staging.apply(
+        "name: held\nprofile: staging-standard\nsteps:\n\
+         - { id: a, run: [/usr/bin/sleep, \"93.25\"], effect: read }\n",
+    );
+    let (_, run) = staging.start_run(&["held"]);
+    assert!(eventually(|| is_running(&command)), "{:#?}", staging.steps(&run));
+    let stopped = staging.up.shell(&format!("kill -STOP {}", staging.worker.0.id()));
+    assert_eq!(stopped.code, 0, "{stopped:?}");
+    staging.until(|_| staging.steps(&run)[0]["state"] != "running");
+    assert!(!is_running(&command), "it goes on beside what another worker begins: {:#?}", staging.steps(&run));
 }

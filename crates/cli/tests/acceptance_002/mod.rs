@@ -37,13 +37,18 @@ const FAR: &str = "place=far";
 /// A server without a worker for commands, unless it is told to have one, and a worker elsewhere that runs them for staging.
 struct Staging {
     /// Ends before the server, whose folder it uses.
-    _worker: Process,
+    worker: Process,
     up: Up,
 }
 
 impl Staging {
     fn start() -> Self {
         Self::with_secrets(secrets_in_files)
+    }
+
+    /// The server has these flags besides.
+    fn start_with(flags: &[&str]) -> Self {
+        Self::beside(Up::start(&[&["--no-demo"], flags].concat()), secrets_in_files)
     }
 
     /// With a worker that has its secrets from elsewhere: the flag that says where.
@@ -66,7 +71,7 @@ impl Staging {
         let [flag, place] = secrets(&up);
         known_commands(&up);
         let key = up.run(&["key", "create", "staging-worker", "--role", "worker"]).out;
-        let key = up.file("worker.key", key.trim());
+        let key = up.secret_file("worker.key", key.trim());
         let server = up.server();
         let arguments = [
             "worker",
@@ -85,7 +90,7 @@ impl Staging {
         ];
         let log = std::fs::File::create(up.path("worker.log")).unwrap();
         let child = up.command().args(arguments).stdout(Stdio::null()).stderr(log).spawn().unwrap();
-        let staging = Self { _worker: Process(child), up };
+        let staging = Self { worker: Process(child), up };
         staging.until(|up| up.run(&["worker", "list"]).out.contains("staging-1"));
         staging
     }

@@ -163,7 +163,7 @@ fn a_check_says_what_a_server_or_a_worker_would() {
 fn logs_are_text_or_json_with_levels_by_module() {
     let up = Up::start(&["--no-demo"]);
     // No server answers there: the worker says so in its log until it is killed.
-    let key = up.file("some.key", "ilk_nothing");
+    let key = up.secret_file("some.key", "ilk_nothing");
     let program = up.file("task.sh", "#!/bin/sh\n");
     std::fs::set_permissions(&program, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
     let line = |format: &str, filter: &str| {

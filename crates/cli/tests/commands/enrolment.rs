@@ -116,12 +116,21 @@ fn an_enrolled_worker_goes_on_while_the_authority_is_replaced_until_it_is_revoke
     assert_eq!(harness.certificates("identity/ca.pem").len(), 2, "it trusts both");
     harness.works(&log);
 
+    // The first one is in use as long as the server shows a certificate by it.
+    let retire = |more: &[&str]| up.run(&[&["worker", "ca", "retire", "--data", &harness.data], more].concat());
+    let refused = retire(&[]);
+    assert!(refused.code == 65 && refused.err.contains("run `interlock worker ca server` first"), "{refused:?}");
+
     // The server shows a certificate of the next authority, and nothing trusts the first one any more.
     harness.ca("server");
     let only_next = up.file("next.pem", &harness.certificates("data/tls/ca.pem")[0]);
     let asks = format!("curl -s --cacert {only_next} {}/healthz", up.server());
     assert!(eventually(|| up.shell(&asks).code == 0), "the server goes on with its old certificate");
-    harness.ca("retire");
+    // Where nobody says who has a certificate of before, it stays.
+    let refused = retire(&["--server", "https://127.0.0.1:1"]);
+    assert!(refused.code == 65 && refused.err.contains("--force"), "{refused:?}");
+    // Just after the change the worker's own could still be by the first one; the next renewal cannot.
+    assert!(eventually(|| retire(&[]).code == 0), "{:?}", retire(&[]));
     let shown = harness.ca("show").json();
     let of = |field: &str| shown.as_array().unwrap().iter().map(|one| one[field].clone()).collect::<Vec<_>>();
     assert_eq!(of("issuer"), [next.clone(), next.clone()], "{shown}");
@@ -143,6 +152,25 @@ fn an_enrolled_worker_goes_on_while_the_authority_is_replaced_until_it_is_revoke
     assert!(eventually(|| said(&log).contains("the server refuses to give work")), "{}", said(&log));
     let spent = harness.run_worker("another", &["--enrol-token-file", token]);
     assert!(spent.code == 77 && spent.err.contains("could not enrol"), "{spent:?}");
+}
+
+#[test]
+fn an_authority_is_not_retired_while_a_worker_has_a_certificate_by_it() {
+    let harness = Harness::start();
+    let up = &harness.up;
+    harness.invite();
+    let (mut worker, log) = harness.started(&["--enrol-token-file", &harness.token], "worker.log");
+    // It is stopped before it can get another certificate, and the one that it has is good for a while yet.
+    assert_eq!(up.shell(&format!("kill -9 {}", worker.0.id())).code, 0);
+    assert!(!worker.0.wait().unwrap().success(), "{}", said(&log));
+    harness.ca("rotate");
+    harness.ca("server");
+    let retire = |more: &[&str]| up.run(&[&["worker", "ca", "retire", "--data", &harness.data], more].concat());
+    let refused = retire(&[]);
+    assert!(refused.code == 65 && refused.err.contains("`build-7` (wid_"), "{refused:?}");
+    assert_eq!(harness.certificates("data/tls/ca.pem").len(), 2);
+    assert_eq!(retire(&["--force"]).code, 0);
+    assert_eq!(harness.certificates("data/tls/ca.pem").len(), 1);
 }
 
 #[test]

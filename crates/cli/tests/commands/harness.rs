@@ -81,6 +81,13 @@ impl Up {
         path.display().to_string()
     }
 
+    /// A file that holds a secret: nobody else may read it.
+    pub fn secret_file(&self, name: &str, text: &str) -> String {
+        let path = self.file(name, text);
+        std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
+        path
+    }
+
     pub fn path(&self, name: &str) -> PathBuf {
         self.folder.join(name)
     }

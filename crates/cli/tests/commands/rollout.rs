@@ -90,3 +90,36 @@ fn a_backout_cancels_what_is_in_flight_and_sends_the_workers_away() {
     let again = up.run(&["backout", "--yes", "-o", "json"]);
     assert_eq!((again.code, &again.json()["runs_canceled"]), (0, &0.into()), "{again:?}");
 }
+
+#[test]
+fn a_backout_ends_with_a_failure_as_long_as_an_effect_is_in_doubt() {
+    let up = Up::start(SHORT);
+    // Whether it did its work is not known.
+    let fails = up.file("fails.sh", "#!/bin/sh\nexit 1\n");
+    assert_eq!(up.shell(&format!("chmod +x {fails}")).code, 0);
+    let _worker = Worker::start(&up, "far", &format!("pay={fails}"));
+    let file = up.file("p.yaml", "name: p\nsteps: [{ id: pay, task: pay, effect: unsafe }]\n");
+    assert_eq!(up.run(&["workflow", "apply", &file]).code, 0);
+    let run = up.run(&["run", "start", "p", "-o", "json"]).json()["run_id"].as_str().unwrap().to_owned();
+    says(&up, &["run", "why", &run], "its outcome is unknown");
+
+    let resolve = format!("interlock run resolve {run} --step pay --outcome happened --reason WHY");
+    let done = up.run(&["backout", "--yes", "--wait", "60"]);
+    assert_eq!(done.code, 1, "{done:?}");
+    assert!(done.out.contains("1 run canceled (backout), 1 worker gone"), "{done:?}");
+    assert!(done.out.contains("in doubt: 1 effect of canceled runs.") && done.out.contains(&resolve), "{done:?}");
+    let again = up.run(&["backout", "--yes", "-o", "json"]);
+    let left = again.json()["effects_in_doubt"].clone();
+    assert_eq!(
+        (again.code, &left["count"], &left["listed"][0]["run_id"]),
+        (1, &1.into(), &run.as_str().into()),
+        "{again:?}"
+    );
+
+    let said =
+        ["run", "resolve", run.as_str(), "--step", "pay", "--outcome", "happened", "--reason", "the bank says so"];
+    let resolved = up.run(&said);
+    assert_eq!(resolved.code, 0, "{resolved:?}");
+    let settled = up.run(&["backout", "--yes"]);
+    assert_eq!(settled.code, 0, "{settled:?}");
+}

@@ -5,6 +5,10 @@ use serde_json::{Value, json};
 use crate::harness::Up;
 
 const SECRET: &str = "s3cr3t-0123456789";
+/// It does not end by itself when it is told to.
+const STUBBORN: [&str; 4] = ["/usr/bin/env", "--ignore-signal=TERM", "/usr/bin/sleep", "30"];
+/// A signal ends it. How `prlimit` starts a command is not looked into, so this counts as code.
+const KILLED: [&str; 4] = ["/usr/bin/prlimit", "--cpu=1:1", "/usr/bin/sha256sum", "/dev/zero"];
 
 /// `up` with commands, secrets, and a policy that knows some commands.
 fn up() -> Up {
@@ -24,14 +28,15 @@ fn up() -> Up {
         "/usr/bin/cp {paths...}",
         "/usr/bin/ls {more...}",
         "/usr/bin/sed {more...}",
-        "/usr/bin/prlimit {more...}",
         "/usr/bin/mkdir {more...}",
         outside,
     ])
     .to_string();
     let allow = allow.trim_end_matches(']');
     let env = "{ command = '/usr/bin/env', variables = ['FLAG'] }";
-    std::fs::write(&commands, format!("allow = {allow}, {env}]\ndeny = [\"/usr/bin/tty\"]\n")).unwrap();
+    let started = [STUBBORN, KILLED].map(|words| words.join(" "));
+    let lists = format!("allow = {allow}, {env}]\nallow_inline = {}\ndeny = [\"/usr/bin/tty\"]\n", json!(started));
+    std::fs::write(&commands, lists).unwrap();
     let path = |path: &std::path::Path| path.display().to_string();
     let up = Up::start_in(folder, &["--no-demo", "--commands", &path(&commands), "--secrets", &path(&secrets)]);
     let tenant = up.run(&["tenant", "list", "-o", "json"]).json()[0]["tenant"].as_str().unwrap().to_owned();
@@ -42,10 +47,15 @@ fn up() -> Up {
     assert_eq!(up.run(&["policy", "export", &policy]).code, 0);
     let data = up.path("policy/data.json");
     let mut known: Value = serde_json::from_str(&std::fs::read_to_string(&data).unwrap()).unwrap();
-    let programs = ["id", "uname", "cat", "cp", "sleep", "env", "touch", "ls", "tty", "sed", "prlimit", "mkdir"];
+    let programs = ["id", "uname", "cat", "cp", "sleep", "touch", "ls", "tty", "sed", "mkdir"];
     for program in programs.map(|name| format!("/usr/bin/{name}")).into_iter().chain([outside]) {
         known["config"]["commands"]["allow"][program] = json!([{ "arguments": ["**"], "blast_radius": "low" }]);
     }
+    // Of programs that start others it is said what they start.
+    let alone = json!({ "arguments": [], "blast_radius": "low" });
+    let stubborn = json!({ "arguments": STUBBORN[1..], "blast_radius": "low" });
+    known["config"]["commands"]["allow"]["/usr/bin/env"] = json!([alone, stubborn]);
+    known["config"]["commands"]["scripts"] = json!([KILLED]);
     known["config"]["credentials"] = json!({ "DB": { "environments": ["staging", "dev"] } });
     std::fs::write(&data, known.to_string()).unwrap();
     let pushed = up.run(&["policy", "push", &policy, "--activate", "--yes"]);
@@ -151,15 +161,21 @@ fn failure(up: &Up, run: &str) -> (String, String) {
     (text(&failed["key"]), text(&failed["error"]["code"]))
 }
 
+/// The words of a command as a workflow's list has them.
+fn quoted(words: &[&str]) -> String {
+    words.iter().map(|word| format!("\"{word}\"")).collect::<Vec<_>>().join(", ")
+}
+
 #[test]
 fn a_command_tells_by_a_code_how_it_ended() {
     let up = up();
     let deep = format!("/work{}", "/d".repeat(130));
     let commands = [
-        ("data", "/usr/bin/sed, -n, q65, /usr/bin/sed".to_owned(), ""),
-        ("temporary", "/usr/bin/sed, -n, q75, /usr/bin/sed".to_owned(), ""),
+        ("data", "/usr/bin/sed, --sandbox, -n, q65, /usr/bin/sed".to_owned(), ""),
+        ("temporary", "/usr/bin/sed, --sandbox, -n, q75, /usr/bin/sed".to_owned(), ""),
         ("slow", "/usr/bin/sleep, \"30\"".to_owned(), ", timeout: 8s"),
-        ("killed", "/usr/bin/prlimit, \"--cpu=1:1\", /usr/bin/sha256sum, /dev/zero".to_owned(), ""),
+        ("stubborn", quoted(&STUBBORN), ", timeout: 8s"),
+        ("killed", quoted(&KILLED), ""),
         ("absent", up.path("outside").display().to_string(), ""),
         ("stopped", "/usr/bin/sleep, \"41.75\"".to_owned(), ""),
         ("fills", format!("/usr/bin/mkdir, -p, {deep}"), ", workdir: run"),
@@ -178,6 +194,7 @@ fn a_command_tells_by_a_code_how_it_ended() {
         ("data", "COMMAND_DATA_ERROR"),
         ("temporary", "COMMAND_TEMPFAIL"),
         ("slow", "COMMAND_TIMEOUT"),
+        ("stubborn", "COMMAND_TIMEOUT"),
         ("killed", "COMMAND_KILLED"),
         ("absent", "COMMAND_NOT_STARTED"),
         ("full", "WORKDIR_FULL"),

@@ -64,7 +64,7 @@ fn a_worker_says_what_it_is_connected_to_and_does_the_work() {
     assert!(taken.code == 69 && taken.err.contains("another program does already"), "{taken:?}");
     assert_eq!(up.run(&["worker", "--task", "echo"]).code, 2);
     let viewer = up.run(&["key", "create", "v", "--role", "viewer"]).out;
-    let viewer = up.file("viewer.key", viewer.trim());
+    let viewer = up.secret_file("viewer.key", viewer.trim());
     let arguments = ["worker", "--server", &server, "--api-key-file", &viewer, "--task", "echo=cat"];
     let denied = up.run(&arguments);
     assert!(denied.code == 77 && denied.err.contains("key create NAME --role worker"), "{denied:?}");

@@ -86,6 +86,7 @@ pub(super) fn ack(draft: &mut Draft<'_>, session: SessionId, number: u32) -> Res
     let assignment = change(draft);
     assignment.with = Some(with);
     assignment.failures.clear();
+    assignment.left_by = None;
     be_had_at(draft, now);
     draft.emit(Event::RunAssigned { session, worker, attempt: number });
     draft.side.push(SideWrite::PutAssignment(Box::new(record)));
@@ -102,7 +103,9 @@ pub(super) fn refuse(
     control::check_reason(&refusal.why)?;
     answered(draft, session, number)?;
     let Refusal { check, why } = refusal;
-    end(draft, AssignmentEvent::Refused, Some(check), visible(&why).to_string());
+    let why = visible(&why).to_string();
+    charge(draft, Some(check), &why);
+    end(draft, AssignmentEvent::Refused, Some(check), why);
     next_attempt(draft, Millis::ZERO)
 }
 
@@ -116,17 +119,29 @@ fn answered(draft: &Draft<'_>, session: SessionId, number: u32) -> Result<Assign
         .ok_or(Rejection::AssignmentOver { run: draft.run.id, number })
 }
 
-/// The session is over that the run was offered to, or that had it. A step that it runs is for [`step_lost`].
-pub(super) fn session_lost(draft: &mut Draft<'_>, session: SessionId, why: &str) -> Result<(), Rejection> {
+/// The session is over that the run was offered to, or that had it; or its worker takes nothing more, and lets go of it `in_order`.
+/// A step that it runs is for [`step_lost`].
+pub(super) fn session_lost(
+    draft: &mut Draft<'_>,
+    session: SessionId,
+    why: &str,
+    in_order: bool,
+) -> Result<(), Rejection> {
     let held = assignment(draft).and_then(|known| known.with.clone()).filter(|with| with.session == session);
     let Some(with) = held.filter(|_| draft.current().session() != Some(session)) else {
         let number = assignment(draft).map_or(0, |known| known.number);
         return Err(Rejection::AssignmentOver { run: draft.run.id, number });
     };
+    if !in_order {
+        // Whom an operator keeps from the run has not failed to answer.
+        charge(draft, None, why);
+    }
     end(draft, AssignmentEvent::Lost, None, why.to_owned());
     if with.acked_at.is_some() {
         // It had the run. That is no failed attempt to find one.
-        change(draft).failures.clear();
+        let known = change(draft);
+        known.failures.clear();
+        known.left_by = in_order.then_some(with.worker);
         be_had_at(draft, draft.now());
         return Ok(());
     }
@@ -165,6 +180,7 @@ pub(super) fn tick(draft: &mut Draft<'_>) -> Result<(), Rejection> {
     let Some(known) = assignment(draft).cloned() else { return Ok(()) };
     if is_over(known.offered().map(|with| with.ack_by)) {
         let why = format!("it did not answer within {} ms", times(draft).ack.0);
+        charge(draft, None, &why);
         end(draft, AssignmentEvent::Expired, None, why);
         let pause = times(draft).backoff_after(attempts(&known));
         return next_attempt(draft, pause);
@@ -182,45 +198,64 @@ fn attempts(known: &RunAssignment) -> usize {
     known.failures.len()
 }
 
-/// No worker was there to be asked, or all were busy. The latter costs no attempt: one of them will be free.
+/// No worker was there to be asked, or all were busy. The latter costs no attempt: one of them will be free. Nor does it where it
+/// is an operator's doing: the run waits for what they do next.
 fn nobody_came(draft: &mut Draft<'_>) -> Result<(), Rejection> {
     let (now, busy) = (draft.now(), draft.assignable);
-    let attempt = assignment(draft).map_or(0, |known| known.number);
-    let why = match busy {
-        0 => match draft.run.refused_workers() {
-            [] if !draft.unfit.is_empty() => {
-                let told = draft.unfit.iter().take(TOLD_MAX).map(|unfit| {
-                    let why: String = unfit.why.chars().take(limits::REFUSED_WORKER_CHARS_MAX).collect();
-                    format!("{} ({why})", unfit.worker)
-                });
-                let told: Vec<String> = told.collect();
-                format!("no worker is connected that may take the run: {}", visible(&told.join(", ")))
-            }
-            [] => "no worker is connected that may take the run: capabilities, environment, segment and queue count"
-                .to_owned(),
-            refused => {
-                let told = refused.iter().map(|refused| format!("{} ({})", refused.worker, refused.why));
-                let told: Vec<String> = told.take(TOLD_MAX).collect();
-                format!("the policy denies the run to the workers that came for it: {}", visible(&told.join(", ")))
-            }
-        },
-        busy => format!("{busy} connected workers could take the run, and none of them has asked for work"),
-    };
-    draft.emit(Event::RunUnassigned {
-        session: None,
-        worker: None,
-        attempt,
-        status: None,
-        check: None,
-        why: why.clone(),
-    });
     if busy > 0 {
+        let why = format!("{busy} connected workers could take the run, and none of them has asked for work");
+        tell_unassigned(draft, why);
         change(draft).search_until = Some(now + BUSY_LOOK);
         return Ok(());
     }
+    if let Some(why) = held(draft) {
+        tell_unassigned(draft, why);
+        let known = change(draft);
+        // Whom the run has asked in vain is not asked again; a time without workers counts no more.
+        known.failures.retain(|failure| failure.check.is_some());
+        known.search_until = Some(now + HELD_LOOK);
+        return Ok(());
+    }
+    let why = nobody_may(draft);
+    tell_unassigned(draft, why.clone());
     let failure = AssignmentFailure { worker: None, session: None, check: None, why, at: now };
     change(draft).failures.push(failure);
     next_attempt(draft, Millis::ZERO)
+}
+
+/// What keeps workers from the run that is an operator's doing, and no failure of a worker.
+fn held(draft: &Draft<'_>) -> Option<String> {
+    let left = || {
+        let worker = assignment(draft)?.left_by.as_deref()?;
+        Some(format!("`{}` had the run and has left in good order; the run waits for another worker", visible(worker)))
+    };
+    draft.held.clone().or_else(left)
+}
+
+fn tell_unassigned(draft: &mut Draft<'_>, why: String) {
+    let attempt = assignment(draft).map_or(0, |known| known.number);
+    draft.emit(Event::RunUnassigned { session: None, worker: None, attempt, status: None, check: None, why });
+}
+
+/// Why no connected worker could be asked.
+fn nobody_may(draft: &Draft<'_>) -> String {
+    match draft.run.refused_workers() {
+        [] if !draft.unfit.is_empty() => {
+            let told = draft.unfit.iter().take(TOLD_MAX).map(|unfit| {
+                let why: String = unfit.why.chars().take(limits::REFUSED_WORKER_CHARS_MAX).collect();
+                format!("{} ({why})", unfit.worker)
+            });
+            let told: Vec<String> = told.collect();
+            format!("no worker is connected that may take the run: {}", visible(&told.join(", ")))
+        }
+        [] => "no worker is connected that may take the run: capabilities, environment, segment and queue count"
+            .to_owned(),
+        refused => {
+            let told = refused.iter().map(|refused| format!("{} ({})", refused.worker, refused.why));
+            let told: Vec<String> = told.take(TOLD_MAX).collect();
+            format!("the policy denies the run to the workers that came for it: {}", visible(&told.join(", ")))
+        }
+    }
 }
 
 /// How many workers a run names that has found none.
@@ -228,6 +263,8 @@ const TOLD_MAX: usize = 8;
 
 /// How often a run that waits for busy workers says so.
 const BUSY_LOOK: Millis = Millis::from_mins(1);
+/// The same for one that an operator keeps waiting. A worker that may have it meanwhile is asked at once.
+const HELD_LOOK: Millis = Millis::from_mins(10);
 
 /// The next attempt begins after a pause; after the last one the run fails.
 fn next_attempt(draft: &mut Draft<'_>, pause: Millis) -> Result<(), Rejection> {
@@ -265,6 +302,15 @@ fn be_had_at(draft: &mut Draft<'_>, at: Timestamp) {
     }
 }
 
+/// Counts the offer that stands as an attempt that came to nothing. A run that a worker has taken has made none.
+fn charge(draft: &mut Draft<'_>, check: Option<PreflightCheck>, why: &str) {
+    let at = draft.now();
+    let known = change(draft);
+    let Some(with) = known.offered() else { return };
+    let (worker, session) = (Some(with.worker.clone()), Some(with.session));
+    known.failures.push(AssignmentFailure { worker, session, check, why: why.to_owned(), at });
+}
+
 /// Ends the offer or the assignment that stands, with its row and its event.
 fn end(draft: &mut Draft<'_>, event: AssignmentEvent, check: Option<PreflightCheck>, why: String) {
     let now = draft.now();
@@ -273,10 +319,6 @@ fn end(draft: &mut Draft<'_>, event: AssignmentEvent, check: Option<PreflightChe
     known.kept_until = None;
     let (attempt, state) = (known.number, arrow(with.state(), event));
     let (session, worker) = (Some(with.session), Some(with.worker.clone()));
-    if with.acked_at.is_none() {
-        let failure = AssignmentFailure { worker: worker.clone(), session, check, why: why.clone(), at: now };
-        known.failures.push(failure);
-    }
     let record =
         AssignmentRecord { state, ended_at: Some(now), check, reason: Some(why.clone()), ..record(attempt, &with) };
     draft.side.push(SideWrite::PutAssignment(Box::new(record)));
@@ -309,11 +351,12 @@ pub(super) fn reassign(draft: &mut Draft<'_>, reason: &str) -> Result<(), Reject
     if reason.trim().is_empty() {
         return Err(Rejection::InvalidInput { what: "reassigning a run needs a reason".into() });
     }
-    let refused = Rejection::InvalidRunState {
-        run: draft.run.id,
-        state: draft.run.state,
-        why: "no worker is looked for, and none was lost: there is nothing to reassign",
-    };
+    if is_for_one(draft) && draft.current().state() == StepState::InDoubt {
+        // What became of the command decides whether it may run once more.
+        return Err(Rejection::ReassignedInDoubt { run: draft.run.id, step: draft.key(draft.position) });
+    }
+    let why = nothing_to_reassign(draft);
+    let refused = Rejection::InvalidRunState { run: draft.run.id, state: draft.run.state, why };
     let Some(known) = assignment(draft).filter(|_| is_for_one(draft)) else { return Err(refused) };
     let is_unassigned = matches!(draft.reason, Some(Reason::FailedAssignment | Reason::AssignmentError));
     let has_stopped = draft.control == Control::Paused && draft.current().state() == StepState::Failed;
@@ -335,6 +378,24 @@ pub(super) fn reassign(draft: &mut Draft<'_>, reason: &str) -> Result<(), Reject
         return Ok(());
     }
     Err(refused)
+}
+
+/// Why a run that stands like this has nothing to reassign.
+fn nothing_to_reassign(draft: &Draft<'_>) -> &'static str {
+    let is_offered = assignment(draft).is_some_and(|known| known.offered().is_some());
+    match draft.current().phase {
+        _ if !is_for_one(draft) => {
+            "the step that it stands at is for any worker, so none was looked for that takes the run"
+        }
+        Phase::Ready { .. } if draft.control == Control::Paused => {
+            "while it is, no worker is looked for; once it is resumed, one is where it has none"
+        }
+        Phase::Ready { .. } if is_offered => {
+            "a worker is asked whether it takes the run, and has some seconds to answer"
+        }
+        Phase::Running { .. } => "its worker is running the step: there is nothing to reassign",
+        _ => "no worker is looked for now: there is nothing to reassign",
+    }
 }
 
 fn begin_anew(draft: &mut Draft<'_>) {

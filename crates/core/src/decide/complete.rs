@@ -42,15 +42,15 @@ pub fn is_recorded(run: &Run, position: u32, attempt: u32) -> bool {
 
 /// Whether the attempt has ended in doubt by its worker's own report. What the worker says once more is a repeat, unless it is that
 /// the step was done.
-pub fn is_doubted_by_report(run: &Run, position: u32, attempt: u32) -> bool {
+pub(super) fn is_doubted_by_report(run: &Run, position: u32, attempt: u32) -> bool {
     let step = run.steps.get(position as usize).filter(|step| step.attempt == attempt);
     step.is_some_and(|step| {
         matches!(step.phase, Phase::InDoubt { .. }) && step.last_error.as_ref().is_some_and(|error| !ended_by_us(error))
     })
 }
 
-/// Whether the event has ended the attempt of this step that had begun before it, and then whether by its worker's report. Nothing
-/// where the attempt goes on after it.
+/// Whether the event has ended the attempt of this step that had begun before it, and then whether by a report of its worker that
+/// left no doubt. Nothing where the attempt goes on after it.
 pub fn ended_by_report(event: &Event, position: u32) -> Option<bool> {
     match event {
         Event::StepCompleted { step, session, .. } if *step == position => Some(session.is_some()),
@@ -118,12 +118,9 @@ pub(super) fn complete(draft: &mut Draft<'_>, completion: Completion) -> Result<
             note_unanswered(draft, position, &error);
             fail::try_again(draft, position, bounded(error), backoff)?;
         }
-        Outcome::Dead { mut error } => {
+        Outcome::Dead { error } => {
             note_unanswered(draft, position, &error);
-            if error.class.is_retryable() {
-                error.class = ErrorClass::Terminal;
-            }
-            fail::try_again(draft, position, bounded(error), None)?;
+            fail::try_again(draft, position, bounded(for_good(error)), None)?;
         }
     }
     if draft.control == Control::Canceling {
@@ -193,9 +190,15 @@ fn settled(draft: &Draft<'_>, position: u32) -> Result<(), Rejection> {
     Err(Rejection::InvalidInput { what })
 }
 
+/// The error of an attempt that its worker does not want tried again.
+pub(super) fn for_good(error: StepError) -> StepError {
+    let class = if error.class.is_retryable() { ErrorClass::Terminal } else { error.class };
+    StepError { class, ..error }
+}
+
 /// A worker's error, cut to the limits: it may have been built without them. Only a decision denies and only a vote
 /// rejects; what an API that the worker called refused is the step's own failure.
-fn bounded(error: StepError) -> StepError {
+pub(super) fn bounded(error: StepError) -> StepError {
     let class = match error.class {
         ErrorClass::Denied | ErrorClass::Rejected if !is_planted(Bug::RefusalIsDecision) => ErrorClass::Terminal,
         class => class,
@@ -203,7 +206,7 @@ fn bounded(error: StepError) -> StepError {
     StepError::new(class, &error.code, error.message)
 }
 
-const RESOLVED_WITHOUT_REPORT: &str = "resolved as happened; its worker had not reported";
+const RESOLVED_WITHOUT_REPORT: &str = "resolved as happened; its worker had not reported that";
 
 /// The step has succeeded: its output is stored, and the run goes on.
 pub(super) fn succeed(draft: &mut Draft<'_>, position: u32, event: StepEvent, output: Json) -> Result<(), Rejection> {
@@ -216,8 +219,9 @@ pub(super) fn succeed(draft: &mut Draft<'_>, position: u32, event: StepEvent, ou
     let output_bytes = output.len() as u64;
     let step = draft.step_mut(position);
     step.output = Some(output);
-    // A doubt that was resolved without its worker: should its report come after all, it comes too late.
-    let unreported = matches!(event, StepEvent::Resolved(_)) && step.last_error.as_ref().is_some_and(ended_by_us);
+    // A doubt that was resolved without its worker: should its report come after all, it comes too late. What led to the doubt is
+    // cleared before where the worker itself resolves it.
+    let unreported = matches!(event, StepEvent::Resolved(_)) && step.last_error.is_some();
     step.last_error = unreported.then(|| StepError::resolved_as_happened(RESOLVED_WITHOUT_REPORT));
     step.open_intent = None;
     step.interrupted = None;

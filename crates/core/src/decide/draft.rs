@@ -78,6 +78,8 @@ pub(super) struct Draft<'a> {
     pub assignable: u32,
     /// Where there are none: connected workers, each with what keeps it from the run.
     pub unfit: Vec<UnfitWorker>,
+    /// Where there are none: what an operator has switched off or taken out of service that keeps workers from the run.
+    pub held: Option<String>,
 }
 
 impl<'a> Draft<'a> {
@@ -112,6 +114,7 @@ impl<'a> Draft<'a> {
             times: None,
             assignable: 0,
             unfit: Vec::new(),
+            held: None,
         }
     }
 

@@ -117,12 +117,12 @@ pub(super) fn doubt(draft: &mut Draft<'_>, position: u32, error: StepError) -> R
     let known_at = draft.settled_at();
     draft.go(position, StepEvent::LeaseExpiredInDoubt, Phase::InDoubt { receipt: id, known_at })?;
     let step = draft.step_mut(position);
-    step.last_error = Some(error);
+    step.last_error = Some(error.clone());
     step.failures += 1;
     step.interrupted = wake;
     let attempt = step.attempt;
     draft.reason = Some(Reason::InDoubt);
-    draft.emit(Event::StepInDoubt { step: position, attempt, receipt: id });
+    draft.emit(Event::StepInDoubt { step: position, attempt, receipt: id, error: Some(error) });
     if let Some(receipt) = effect::given_up(draft) {
         draft.side.push(SideWrite::PutReceipt(receipt));
     }

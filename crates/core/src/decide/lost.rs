@@ -16,6 +16,10 @@ use crate::time::Millis;
 
 /// The prefix of error codes with which the server, not the worker, ends an attempt.
 pub(super) const RUN_CODES: &str = "RUN_";
+/// The code of the error of an attempt whose step was given back, where there is one.
+pub(super) const RELEASED: &str = "RELEASED";
+/// Why a step is ready that was given back.
+pub(super) const GIVEN_BACK: &str = "released";
 
 /// The worker's session has died. By effect class: doubt where an unsafe effect may have happened, else another
 /// try, charged to the budget.
@@ -136,12 +140,12 @@ fn give_back(draft: &mut Draft<'_>, position: u32, attempt: u32) -> Result<(), R
     if draft.step(position).open_intent.is_some() {
         // What it has begun may go on behind it, whatever it has said.
         draft.attempt_lives = true;
-        let error = StepError::new(ErrorClass::LeaseExpired, "RELEASED", "the step was given back with an open effect");
+        let error = StepError::new(ErrorClass::LeaseExpired, RELEASED, "the step was given back with an open effect");
         return fail::doubt(draft, position, error);
     }
     if let Some(over) = fail::spend_is_over(draft, position) {
         draft.step_mut(position).failures += 1;
-        let error = StepError::new(ErrorClass::LeaseExpired, "RELEASED", "the step was given back");
+        let error = StepError::new(ErrorClass::LeaseExpired, RELEASED, "the step was given back");
         let error = fail::also(&error, &over);
         return fail::fail_step(draft, position, StepEvent::FailedForGood, error, Reason::SpendExhausted);
     }
@@ -152,14 +156,14 @@ fn give_back(draft: &mut Draft<'_>, position: u32, attempt: u32) -> Result<(), R
     if let Some(cost) = draft.cost.take().filter(|cost| cost.unpriced || cost.micros > 0) {
         // The event that tells of a cost.
         let what = "the step was given back after it had cost something";
-        let error = StepError::new(ErrorClass::LeaseExpired, "RELEASED", what);
+        let error = StepError::new(ErrorClass::LeaseExpired, RELEASED, what);
         draft.step_mut(position).last_error = Some(error.clone());
         draft.emit(Event::StepRetrying { step: position, attempt, eligible_at, error, cost: Some(cost) });
         return Ok(());
     }
     // What an earlier attempt reported must not pass for a report of this one.
     draft.step_mut(position).last_error = None;
-    draft.emit(Event::StepReady { step: position, why: "released".into(), signal: None });
+    draft.emit(Event::StepReady { step: position, why: GIVEN_BACK.into(), signal: None });
     Ok(())
 }
 

@@ -16,6 +16,7 @@ mod fail;
 mod gated;
 mod guard;
 mod lost;
+mod repeat;
 mod resume;
 mod rollback;
 mod start;
@@ -46,8 +47,9 @@ use crate::time::{Millis, Timestamp};
 use crate::work::Claimer;
 
 pub use ask::{Asking, Bound, Decided, Later, Rendered};
-pub use complete::{ended_by_report, is_doubted_by_report, is_recorded};
+pub use complete::{ended_by_report, is_recorded};
 pub use guard::skip_terms;
+pub use repeat::{AttemptEnding, ComparedOutput, Repeat};
 pub use resume::{Resumed, Used, resume, undo};
 pub use start::{Opening, Queued, StartRequest, Undoes, open, start};
 
@@ -66,6 +68,8 @@ pub struct DecideContext {
     pub assignable: u32,
     /// Where there are none: connected workers, each with what keeps it from the run.
     pub unfit: Vec<UnfitWorker>,
+    /// Where there are none: what an operator has switched off or taken out of service that keeps workers from the run.
+    pub held: Option<String>,
 }
 
 /// A connected worker that could not be asked to take a run.
@@ -85,6 +89,7 @@ impl Default for DecideContext {
             times: None,
             assignable: 0,
             unfit: Vec::new(),
+            held: None,
         }
     }
 }
@@ -140,10 +145,12 @@ pub enum Command {
         check: PreflightCheck,
         why: String,
     },
-    /// The session is over, and has no step of the run.
+    /// The session is over, or takes nothing more, and has no step of the run.
     AssignmentLost {
         session: SessionId,
         why: String,
+        /// Nothing has gone wrong: an operator keeps new work from the worker, or it has signed off.
+        in_order: bool,
     },
     /// A person has another worker looked for.
     Reassign {
@@ -340,6 +347,7 @@ pub fn decide(
     draft.lease = known.lease;
     draft.settles_after = known.settles_after;
     (draft.times, draft.assignable, draft.unfit) = (known.times, known.assignable, known.unfit);
+    draft.held = known.held;
     match command {
         Command::Admit => start::admit(&mut draft)?,
         Command::Claim { session } => claim::claim(&mut draft, session)?,
@@ -358,7 +366,9 @@ pub fn decide(
         Command::RefuseRun { session, number, check, why } => {
             assign::refuse(&mut draft, session, number, assign::Refusal { check, why })?;
         }
-        Command::AssignmentLost { session, why } => assign::session_lost(&mut draft, session, &why)?,
+        Command::AssignmentLost { session, why, in_order } => {
+            assign::session_lost(&mut draft, session, &why, in_order)?;
+        }
         Command::Reassign { reason } => assign::reassign(&mut draft, &reason)?,
         Command::Complete(completion) => complete::complete(&mut draft, completion)?,
         Command::Release { position, attempt, cost } => lost::release(&mut draft, position, attempt, cost)?,

@@ -198,6 +198,10 @@ fn check(header: &Header) -> Result<(), Rejection> {
     };
     bounded("the input", header.inputs.len(), limits::PAYLOAD_BYTES_MAX)?;
     bounded("the workspace", header.workspace.len(), limits::NAME_BYTES_MAX)?;
+    // A run of an earlier release may have none, and those that continue it are where it was.
+    if header.workspace.trim().is_empty() && header.lineage.is_none() {
+        return Err(Rejection::InvalidInput { what: "the name of the workspace is empty".into() });
+    }
     bounded("the subject", header.subject.as_ref().map_or(0, String::len), limits::SUBJECT_BYTES_MAX)?;
     if header.subject.as_ref().is_some_and(|subject| subject.contains(NUL)) {
         return Err(Rejection::InvalidInput { what: "the subject holds a NUL character (\\u0000)".into() });

@@ -73,6 +73,10 @@ pub struct RunAssignment {
     /// The worker was lost while it ran the step: no other worker gets the run before an operator reassigns it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub lost_in_step: bool,
+    /// The worker that had the run last and was taken out of service, or has left in good order: the run waits for another one,
+    /// however long that takes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub left_by: Option<String>,
 }
 
 /// A session that a run is offered to, or that has it.

@@ -112,7 +112,14 @@ pub enum Event {
     #[serde(rename = "execution.step.waiting")]
     StepWaiting { step: u32, signal: Option<String>, key: Option<String>, deadline_at: Option<Timestamp> },
     #[serde(rename = "execution.step.in_doubt")]
-    StepInDoubt { step: u32, attempt: u32, receipt: ReceiptId },
+    StepInDoubt {
+        step: u32,
+        attempt: u32,
+        receipt: ReceiptId,
+        /// What has ended the attempt; absent in events of earlier releases.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        error: Option<StepError>,
+    },
     #[serde(rename = "execution.step.skipped")]
     StepSkipped { step: u32, why: String },
     #[serde(rename = "execution.step.canceled")]

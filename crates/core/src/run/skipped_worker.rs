@@ -40,6 +40,13 @@ names!(
     }
 );
 
+impl SkipReason {
+    /// Whether an operator has taken the worker out of service, for a while or for good.
+    pub const fn is_of_operator(self) -> bool {
+        matches!(self, Self::Maintenance | Self::Draining)
+    }
+}
+
 /// A worker that is passed over.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct SkippedWorker {

@@ -127,6 +127,15 @@ pub enum Cause {
         /// Worker sessions now that could be asked; absent where they were not counted.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         workers: Option<u32>,
+        /// `worker_orchestration.enabled` is off for the tenant, so that only the server's own worker is asked.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        only_embedded: bool,
+        /// The worker that had the run last, and was taken out of service or has left in good order.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        left_by: Option<String>,
+        /// No attempt is counted meanwhile: what keeps workers from the run is an operator's doing.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        waits: bool,
     },
     /// Workers are connected that could have the step by what they have, and are passed over.
     PassedOver { workers: Vec<SkippedWorker> },
@@ -391,6 +400,8 @@ names!(
         /// Nothing needs to be done.
         Wait = "wait",
         StartWorker = "start_worker",
+        /// The tenant lets workers elsewhere have its steps again: `worker_orchestration.enabled`.
+        SwitchOn = "switch_on",
         Signal = "signal",
         Approve = "approve",
         Reject = "reject",
@@ -517,7 +528,7 @@ fn standing(run: &Run, now: Timestamp, around: Surroundings<'_>) -> Option<Cause
             last_heartbeat_at: heartbeat.and_then(Heartbeat::at),
             expected_every_ms: heartbeat.filter(|beat| beat.is_late(renewal, now)).map(|_| renewal),
         }),
-        Phase::Ready { .. } if run.seeks_worker() => Some(assigning(run, workers, around.settings)),
+        Phase::Ready { .. } if run.seeks_worker() => Some(assigning(run, around)),
         Phase::Ready { eligible_at, .. } => match &step.last_error {
             Some(error) if error.code == TASK_UNKNOWN => Some(Cause::UnknownTask {
                 queue: spec.queue.clone(),
@@ -541,7 +552,8 @@ fn standing(run: &Run, now: Timestamp, around: Surroundings<'_>) -> Option<Cause
                 needs: run.worker_needs(),
                 since: *eligible_at,
                 workers,
-                only_embedded,
+                // The worker that has the run goes on with it.
+                only_embedded: only_embedded && run.assigned_session().is_none(),
                 refused: refused(run, around.bundle),
             }),
         },
@@ -596,11 +608,17 @@ fn refused(run: &Run, in_force: Option<Hash>) -> Vec<RefusedWorker> {
 }
 
 /// Who was asked, and why each could not.
-fn assigning(run: &Run, workers: Option<u32>, settings: WorkerSettings) -> Cause {
+fn assigning(run: &Run, around: Surroundings<'_>) -> Cause {
+    let Surroundings { workers, only_embedded, skipped, settings, .. } = around;
     let spec = run.spec(run.position);
     let known = run.notes.assignment.as_deref();
     let offered = known.and_then(RunAssignment::offered);
+    let left_by = known.and_then(|known| known.left_by.clone());
+    let is_kept = skipped.iter().any(|worker| worker.reason.is_of_operator());
     Cause::Assigning {
+        waits: workers == Some(0) && (only_embedded || left_by.is_some() || is_kept),
+        only_embedded,
+        left_by,
         asked: offered.map(|with| with.worker.clone()),
         until: known.and_then(RunAssignment::wake_at),
         failures: known.map_or_else(Vec::new, |known| known.failures.clone()),
@@ -614,11 +632,12 @@ fn assigning(run: &Run, workers: Option<u32>, settings: WorkerSettings) -> Cause
 /// What has become of the run's worker, where that has stopped it.
 fn unassigned(run: &Run, settings: WorkerSettings) -> Option<Cause> {
     let known = run.notes.assignment.as_deref()?;
-    if known.lost_in_step && run.current().state() == StepState::Failed && !run.state.is_terminal() {
+    let has_stopped = matches!(run.current().state(), StepState::Failed | StepState::InDoubt);
+    if known.lost_in_step && has_stopped && !run.state.is_terminal() {
         return Some(Cause::WorkerLost { step: run.spec(run.position).key.clone() });
     }
     let is_unassigned = matches!(run.reason, Some(Reason::FailedAssignment | Reason::AssignmentError));
-    is_unassigned.then(|| assigning(run, None, settings))
+    is_unassigned.then(|| assigning(run, Surroundings { settings, ..Surroundings::default() }))
 }
 
 fn failed_step(run: &Run) -> Option<Cause> {
@@ -664,6 +683,8 @@ fn remedies(run: &Run, because: &[Cause], around: Surroundings<'_>) -> Vec<Remed
         match cause {
             Cause::Approval { .. } => next.extend([Remedy::Approve, Remedy::Reject]),
             Cause::Signal { .. } => next.push(Remedy::Signal),
+            Cause::Assigning { workers: Some(0), only_embedded: true, .. }
+            | Cause::Unclaimed { workers: Some(0), only_embedded: true, .. } => next.push(Remedy::SwitchOn),
             Cause::Assigning { workers: Some(0), .. }
             | Cause::Unclaimed { workers: Some(0), .. }
             | Cause::UnknownTask { .. } => next.push(Remedy::StartWorker),

@@ -1,6 +1,9 @@
 //! CloudEvents 1.0 in JSON, as signals come in: structured (one document) or binary (attributes in headers).
 
+use std::collections::BTreeMap;
+
 use serde_json::Value;
+use serde_json::value::RawValue;
 
 use crate::json::{Json, NUL, is_shallow, too_deep};
 use crate::trigger::webhook::Headers;
@@ -75,17 +78,18 @@ fn media_type(headers: &impl Headers) -> String {
 /// One document that holds the attributes and the data.
 pub fn structured(body: &[u8]) -> Result<CloudEvent, InvalidEvent> {
     shallow(body)?;
-    let event: Value = serde_json::from_slice(body).map_err(|error| InvalidEvent::Syntax(error.to_string()))?;
-    let attribute = |name: &'static str| match event.get(name)? {
-        Value::String(text) => Some(text.clone()),
+    // The data is kept as the text that was sent.
+    let event: BTreeMap<String, &RawValue> =
+        serde_json::from_slice(body).map_err(|error| InvalidEvent::Syntax(error.to_string()))?;
+    let attribute = |name: &'static str| match serde_json::from_str::<Value>(event.get(name)?.get()).ok()? {
+        Value::String(text) => Some(text),
         Value::Bool(flag) if name == BROADCAST => Some(flag.to_string()),
         _ => None,
     };
-    if event.get("data_base64").is_some() {
+    if event.contains_key("data_base64") {
         return Err(InvalidEvent::Data);
     }
-    let data = event.get("data").cloned().unwrap_or(Value::Null);
-    make(attribute, Json::trusted(data.to_string()))
+    make(attribute, event.get("data").map_or_else(Json::null, |data| Json::trusted(data.get())))
 }
 
 /// The attributes in headers `ce-…`, the data in the body.
@@ -172,7 +176,6 @@ fn source_id(source: &str, id: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::collections::BTreeMap;
 
     const WHOLE: &str = r#"{"specversion":"1.0","id":"A234-1234-1234","source":"https://example.com/storage",
         "type":"com.example.object.created","subject":"mynewfile.jpg","time":"2018-04-05T17:31:00Z",
@@ -262,5 +265,17 @@ mod tests {
         assert_eq!(structured(deep(63).as_bytes()), Err(InvalidEvent::Missing("specversion")));
         assert_eq!(structured(deep(64).as_bytes()), Err(InvalidEvent::Syntax(too_deep())));
         assert!(matches!(structured(b"{"), Err(InvalidEvent::Syntax(_))));
+    }
+
+    /// What holds a number exactly is the text alone; whoever reads it as a value refuses one that would be rounded.
+    #[test]
+    fn the_data_is_the_text_that_was_sent_in_both_modes() {
+        let data = r#"{"n": 123456789012345678901234567890}"#;
+        let whole = WHOLE.replace(r#"{"size":3}"#, data);
+        assert_eq!(structured(whole.as_bytes()).unwrap().data.as_str(), data);
+        assert_eq!(
+            binary(&headers(&[("content-type", "application/json")]), data.as_bytes()).unwrap().data.as_str(),
+            data
+        );
     }
 }

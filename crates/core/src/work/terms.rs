@@ -5,6 +5,10 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use crate::plan::command::ENVIRONMENTS;
+use crate::plan::rules::PROFILES;
+use crate::text::nearest::hint;
+
 /// Stands for all of them.
 pub const ANY: &str = "*";
 /// Names of one list.
@@ -47,6 +51,19 @@ impl WorkerTerms {
         }
         if self.environments.is_empty() {
             return Err("environments: name at least one, or `*` for all".to_owned());
+        }
+        Ok(())
+    }
+
+    /// Whether there are runs of these environments, and commands of these profiles. A token with a misspelled name would make a
+    /// worker that takes nothing and is not told why.
+    pub fn check_known(&self) -> Result<(), String> {
+        for (what, names, known) in
+            [("environments", &self.environments, ENVIRONMENTS), ("profiles", &self.profiles, PROFILES)]
+        {
+            if let Some(name) = names.iter().find(|name| *name != ANY && !known.contains(&name.as_str())) {
+                return Err(format!("{what}: `{name}` is not known; {}", hint(name, known.iter().copied())));
+            }
         }
         Ok(())
     }
@@ -108,6 +125,24 @@ mod tests {
         assert!(!unbound.allows_environment("none") && unbound.allows_profile("dev-flex"));
         assert_eq!(WorkerTerms::narrowed(None, None), None);
         assert_eq!(WorkerTerms::narrowed(certified(&["dev"]), None), certified(&["dev"]));
+    }
+
+    #[test]
+    fn environments_and_profiles_that_nobody_knows_are_told() {
+        for profile in PROFILES.iter().copied().map(Some).chain([None, Some("ours")]) {
+            assert!(ENVIRONMENTS.contains(&crate::plan::command::environment_of(profile)), "{profile:?}");
+        }
+        let known = |environment: &str, profile: &str| {
+            let (environments, profiles) = (set(&["dev", environment]), set(&["dev-flex", profile]));
+            WorkerTerms { environments, profiles, ..WorkerTerms::default() }.check_known()
+        };
+        for (environment, profile) in [("prod", "prod-critical"), ("none", ANY), (ANY, ANY), ("unknown", "dev-flex")] {
+            assert_eq!(known(environment, profile), Ok(()));
+        }
+        let said = known("stagging", ANY).unwrap_err();
+        assert_eq!(said, "environments: `stagging` is not known; did you mean `staging`?");
+        let said = known("dev", "corp").unwrap_err();
+        assert!(said.starts_with("profiles: `corp` is not known; ") && said.contains("`prod-critical`"), "{said}");
     }
 
     #[test]

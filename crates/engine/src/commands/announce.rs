@@ -35,8 +35,11 @@ pub struct Announced {
 struct PendingStarts {
     key: String,
     payload: Json,
-    /// What tells it from others: the sender's own id, else the signal's.
+    /// What tells its starts from others': the signal's own id. Servers of earlier releases have the sender's name for it here.
     id: String,
+    /// What the runs say that they come from, where that is not the id: the name that the sender has given it.
+    #[serde(default)]
+    name: Option<String>,
     /// Of the request that brought it.
     #[serde(default)]
     trace: TraceContext,
@@ -56,6 +59,14 @@ pub struct Origin {
     pub trace: TraceContext,
 }
 
+/// The signal that starts runs.
+struct SignalStart<'a> {
+    /// Their keys follow from it. Its name does not do for that: it is free again after a day, for another signal.
+    id: &'a str,
+    name: Option<&'a str>,
+    origin: &'a Origin,
+}
+
 /// A signal as the triggers of workflows see it.
 fn occasion(signal_type: &str, key: &str, payload: &Json) -> TriggerEvent {
     let payload = payload.to_value().unwrap_or_default();
@@ -65,7 +76,7 @@ fn occasion(signal_type: &str, key: &str, payload: &Json) -> TriggerEvent {
 impl Signals {
     /// Stores a signal, wakes the runs that wait for it, and starts the workflows whose `on.signal` takes it. Signal
     /// and starts are promised in one commit: what a crash leaves undone is taken over like a webhook's delivery. A
-    /// sender that names its message may send it again: nothing happens twice.
+    /// sender that names its message may send it again: nothing happens twice. Another message under the name is refused.
     #[boxed]
     pub async fn announce(&self, request: SignalRequest, origin: Origin) -> Result<Announced, EngineError> {
         self.announce_answering(request, origin, |_| Ok(None)).await
@@ -88,17 +99,39 @@ impl Signals {
             return Ok(alone(self.add(row, answer).await?));
         }
         let at = DeliveryRef::of_signal(row.tenant, row.id);
-        let id = row.source_id.clone().unwrap_or_else(|| row.id.to_string());
+        let source = row.source_id.as_ref().map(|identity| identity.source.clone());
+        let name = source.as_ref().map(|source| source.name.clone());
+        let (tenant, mut id) = (row.tenant, row.id.to_string());
         let Origin { by, makers, trace } = origin.clone();
-        let kept =
-            PendingStarts { key: row.key.clone(), payload: row.payload.clone(), id: id.clone(), trace, by, makers };
+        let kept = PendingStarts {
+            key: row.key.clone(),
+            payload: row.payload.clone(),
+            id: id.clone(),
+            name: name.clone(),
+            trace,
+            by,
+            makers,
+        };
         let payload = Json::of(&kept).map_err(|error| EngineError::Store(error.to_string()))?;
         let (received_at, event) = (row.received_at, row.signal_type.clone());
         let lock_until = received_at + limits::IDEMPOTENCY_LOCK;
         let delivery = DeliveryRow { at: at.clone(), event, payload, received_at, retry_at: Some(lock_until) };
         let announced = |signal| AnnounceSignal { signal, delivery, lock_until };
         let signaled = self.store_signal(row, announced, None).await?;
-        let started = self.start_taken(&at, (&id, &origin), taken).await;
+        if signaled == Signaled::Duplicate
+            && let Some(source) = source
+        {
+            let store = &self.0.0.store;
+            id = match store.signal_named(tenant, &source).await? {
+                Some(first) => first.to_string(),
+                // Its runs go by its name.
+                None if store.was_named_before(tenant, &source.name).await? => source.name,
+                // It was swept away just now, and with it what it has started.
+                None => return Ok(Announced { signaled, runs: Vec::new(), skipped: Vec::new() }),
+            };
+        }
+        let started =
+            self.start_taken(&at, SignalStart { id: &id, name: name.as_deref(), origin: &origin }, taken).await;
         if signaled == Signaled::Duplicate {
             let Outcome { runs, skipped, .. } = started?;
             return Ok(Announced { signaled, runs, skipped });
@@ -112,12 +145,15 @@ impl Signals {
     pub(crate) async fn announce_again(&self, row: &DeliveryRow, attempt: u32) -> Result<(), EngineError> {
         let tenant = row.at.tenant;
         let started = match row.payload.decode::<PendingStarts>() {
-            Ok(PendingStarts { key, payload, id, trace, by, makers }) => {
+            Ok(PendingStarts { key, payload, id, name, trace, by, makers }) => {
                 let origin = Origin { by, makers, trace };
                 let payload = self.0.at_hand(tenant, payload).await?;
                 let taken = self.0.taken_by(tenant, occasion(&row.event, &key, &payload)).await;
                 match taken {
-                    Ok(taken) => self.start_taken(&row.at, (&id, &origin), taken).await,
+                    Ok(taken) => {
+                        let start = SignalStart { id: &id, name: name.as_deref(), origin: &origin };
+                        self.start_taken(&row.at, start, taken).await
+                    }
                     Err(error) => Err(error),
                 }
             }
@@ -141,7 +177,7 @@ impl Signals {
     async fn start_taken(
         &self,
         at: &DeliveryRef,
-        (id, origin): (&str, &Origin),
+        SignalStart { id, name, origin }: SignalStart<'_>,
         taken: Vec<TriggerMatch>,
     ) -> Result<Outcome, EngineError> {
         let mut outcome = Outcome::of(&at.key);
@@ -157,7 +193,10 @@ impl Signals {
             let whole = format!("signal:{id}#{workflow}");
             let key = if whole.len() <= limits::KEY_BYTES_MAX { whole } else { Hash::of(whole.as_bytes()).to_string() };
             let start = StartWorkflow {
-                trigger: Trigger { kind: "signal".into(), reference: Some(id.chars().take(200).collect()) },
+                trigger: Trigger {
+                    kind: "signal".into(),
+                    reference: Some(name.unwrap_or(id).chars().take(200).collect()),
+                },
                 idempotency: Some(IdempotencyKey { client: CLIENT.into(), key }),
                 trace: origin.trace.clone(),
                 started_by: origin.by.clone(),

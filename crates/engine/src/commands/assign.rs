@@ -11,6 +11,8 @@ use interlock_core::run::Run;
 use interlock_core::run::change::Context;
 use interlock_core::run::why::Heartbeat;
 use interlock_core::state::WorkerState;
+use interlock_core::tenant::WORKER_ORCHESTRATION;
+use interlock_core::text::visible::visible;
 use interlock_core::time::Millis;
 use interlock_core::work::offer::{OfferAnswer, OfferVerdict, RunOffer, RunRef};
 use interlock_store::{LiveAssignment, SessionRow};
@@ -20,11 +22,16 @@ use crate::boxed;
 use crate::commands::RunStatus;
 use crate::dispatch::session::SessionInfo;
 use crate::error::EngineError;
+use crate::execute::Facts;
 use crate::parts::{Runs, Workers};
 use crate::sole_tenant::SEVERAL_TENANTS;
 
 /// Runs that one session is asked about with a heartbeat.
 const ASSIGNMENTS_MAX: usize = 1_000;
+/// How many workers that are out of service a waiting run names.
+const KEPT_TOLD_MAX: usize = 8;
+/// Why a worker that leaves gives its runs up.
+pub(crate) const TAKES_NO_MORE: &str = "its worker takes no more work";
 
 impl Workers {
     /// The runs that a session is asked to take. Its poll has answered with nothing, so that they go out at once.
@@ -43,6 +50,9 @@ impl Workers {
         if info.tenant.is_some_and(|only| only != tenant) {
             return Err(Rejection::UnknownRun { run }.into());
         }
+        if answer == OfferVerdict::Acked {
+            self.follow_flag(&info).await?;
+        }
         let is_several = answer == OfferVerdict::Acked
             && info.tenant.is_none()
             && self.0.sole_tenant_for_claim().await != Some(tenant);
@@ -58,14 +68,15 @@ impl Workers {
                     }
                     Ok(ControlFlow::Continue(match answer.clone() {
                         // It will be given nothing more, so it must not have the run either.
-                        OfferVerdict::Acked if !info.takes_work() => {
-                            Command::AssignmentLost { session, why: "its worker takes no more work".to_owned() }
-                        }
+                        OfferVerdict::Acked if !info.takes_work() => let_go(session, TAKES_NO_MORE),
                         OfferVerdict::Acked if info.is_in_maintenance() => {
-                            Command::AssignmentLost { session, why: "its worker is in maintenance".to_owned() }
+                            let_go(session, "its worker is in maintenance")
+                        }
+                        OfferVerdict::Acked if info.is_held_back() => {
+                            let_go(session, &format!("{WORKER_ORCHESTRATION} is off for the tenant"))
                         }
                         OfferVerdict::Acked if is_several => {
-                            Command::AssignmentLost { session, why: SEVERAL_TENANTS.to_owned() }
+                            Command::AssignmentLost { session, why: SEVERAL_TENANTS.to_owned(), in_order: false }
                         }
                         OfferVerdict::Acked => Command::AckRun { session, number },
                         OfferVerdict::Refused { check, why, .. } => Command::RefuseRun { session, number, check, why },
@@ -79,9 +90,7 @@ impl Workers {
                 OfferVerdict::Refused { check, why, own_fault: true } => {
                     self.failed_check(session, run, *check, why).await;
                 }
-                OfferVerdict::Acked if info.takes_work() && !info.is_in_maintenance() && !is_several => {
-                    self.went_well(session).await;
-                }
+                OfferVerdict::Acked if info.takes_new() && !is_several => self.went_well(session).await,
                 OfferVerdict::Acked | OfferVerdict::Refused { .. } => {}
             }
         }
@@ -130,12 +139,15 @@ impl Workers {
         Ok(full)
     }
 
-    /// The session is over: what it was offered or had goes to others.
-    pub(crate) async fn lose_assignments(&self, session: SessionId, why: &str) -> Result<(), EngineError> {
-        self.lose_assignments_where(session, why, |_| true).await
+    /// The session's worker leaves in good order: what it was offered or had goes to others, which are waited for.
+    pub(crate) async fn let_go_of_assignments(&self, session: SessionId, why: &str) -> Result<(), EngineError> {
+        for row in self.0.0.store.assignments_of(session, ASSIGNMENTS_MAX).await? {
+            self.0.end_assignment(&row, let_go(session, why)).await?;
+        }
+        Ok(())
     }
 
-    /// The same for runs of some tenants.
+    /// What the session was offered or had of these tenants goes to others.
     pub(crate) async fn lose_assignments_where(
         &self,
         session: SessionId,
@@ -169,34 +181,65 @@ impl Runs {
 impl Engine {
     /// The session that was offered a run, or had it, is over. Answers whether the run was still its own.
     pub(crate) async fn lose_assignment(&self, row: &LiveAssignment, why: &str) -> Result<bool, EngineError> {
-        let LiveAssignment { tenant, run, session, .. } = *row;
-        let lost = self
-            .execute(
-                tenant,
-                run,
-                Context::TIMEOUT,
-                |_| Ok(ControlFlow::Continue(Command::AssignmentLost { session, why: why.to_owned() })),
-                |_, _| true,
-            )
-            .await;
-        match lost {
+        let lost = Command::AssignmentLost { session: row.session, why: why.to_owned(), in_order: false };
+        self.end_assignment(row, lost).await
+    }
+
+    async fn end_assignment(&self, row: &LiveAssignment, command: Command) -> Result<bool, EngineError> {
+        let plan = |_: &Facts<'_>| Ok(ControlFlow::Continue(command.clone()));
+        match self.execute(row.tenant, row.run, Context::TIMEOUT, plan, |_, _| true).await {
             // It has ended, or gone on, by itself; a step that is still running is for the reaper of claims.
             Err(EngineError::Rejected(_)) => Ok(false),
             other => other,
         }
     }
 
-    /// How many connected sessions could be asked to take the run, where a time in which none of them came is over; and where there
-    /// are none, what keeps those from it that are connected.
-    pub(crate) async fn assignable(&self, run: &Run) -> Result<(u32, Vec<UnfitWorker>), EngineError> {
+    /// Who could be asked to take the run, where a time in which none of them came is over.
+    pub(crate) async fn search(&self, run: &Run) -> Result<SearchResult, EngineError> {
         let search = run.notes.assignment.as_ref().and_then(|assignment| assignment.search_until);
         if search.is_none_or(|until| until > self.now()) {
-            return Ok((0, Vec::new()));
+            return Ok(SearchResult::default());
         }
         let rows = self.0.store.sessions().await?;
-        let takers = self.takers(run, &rows).await?.len() as u32;
-        let unfit = if takers == 0 { self.unfit(run, &rows).await? } else { Vec::new() };
-        Ok((takers, unfit))
+        let assignable = self.takers(run, &rows).await?.len() as u32;
+        if assignable > 0 {
+            return Ok(SearchResult { assignable, ..SearchResult::default() });
+        }
+        let held = self.held_search(run, &rows).await?;
+        Ok(SearchResult { assignable, unfit: self.unfit(run, &rows).await?, held })
+    }
+
+    /// What an operator has switched off or taken out of service that keeps workers from the run.
+    async fn held_search(&self, run: &Run, rows: &[SessionRow]) -> Result<Option<String>, EngineError> {
+        if !self.tenants().orchestrates_workers(run.tenant).await? {
+            return Ok(Some(format!(
+                "{WORKER_ORCHESTRATION} is off, so that only the server's own worker may take the run; it waits until that is \
+                 switched on, or that worker takes it"
+            )));
+        }
+        let now = self.now();
+        let queue = &run.spec(run.position).queue;
+        let kept = rows.iter().filter_map(|row| {
+            let state = row.state_at(now);
+            if !matches!(state, WorkerState::Maintenance | WorkerState::Draining) {
+                return None;
+            }
+            let info = self.info_with_distance(row);
+            let could_take = info.serves(run.tenant, queue) && info.could_take(run) && !self.is_denied(run, info.id);
+            could_take.then(|| format!("`{}` ({state})", row.worker))
+        });
+        let kept: Vec<String> = kept.take(KEPT_TOLD_MAX).collect();
+        Ok((!kept.is_empty()).then(|| {
+            format!("the connected workers that could take the run are out of service: {}", visible(&kept.join(", ")))
+        }))
+    }
+
+    /// Whether the policy in force keeps the session's worker from the run. A run notes only so many of them; this server remembers
+    /// the others.
+    fn is_denied(&self, run: &Run, session: SessionId) -> bool {
+        let bundle = self.known_rules(run.tenant).map(|rules| rules.active.hash());
+        let is_remembered = bundle.is_some_and(|bundle| self.0.dispatch.remembers_refusal(run, session, bundle));
+        is_remembered || self.known_refusal(run, session).is_some()
     }
 
     /// Of these sessions, those that are connected and that a bound keeps from the run, each with the bound.
@@ -246,7 +289,6 @@ impl Engine {
         let now = self.now();
         let elsewhere = self.tenants().orchestrates_workers(run.tenant).await?;
         let spec = run.spec(run.position);
-        let bundle = self.known_rules(run.tenant).map(|rules| rules.active.hash());
         if rows.iter().any(|row| row.tenant.is_none()) {
             self.read_sole_tenant().await?;
         }
@@ -256,14 +298,27 @@ impl Engine {
                 && Heartbeat::At(row.heartbeat_at).silent_since(self.0.options.session_renewal, now).is_none()
                 && (elsewhere || row.tenant.is_none());
             let info = self.info_with_distance(row);
-            // A run notes only so many whom the policy keeps from it; this server remembers the others.
-            let is_remembered = bundle.is_some_and(|bundle| self.0.dispatch.remembers_refusal(run, info.id, bundle));
-            let is_refused = is_remembered || self.known_refusal(run, info.id).is_some();
             let can_take = info.serves(run.tenant, &spec.queue) && info.can_take(run);
-            is_there && can_take && !is_refused
+            is_there && can_take && !self.is_denied(run, info.id)
         };
         Ok(rows.iter().filter(takes).collect())
     }
+}
+
+/// Who could be asked to take a run.
+#[derive(Default)]
+pub(crate) struct SearchResult {
+    /// How many connected sessions.
+    pub assignable: u32,
+    /// Where there are none: what keeps those from it that are connected.
+    pub unfit: Vec<UnfitWorker>,
+    /// Where there are none: what an operator has switched off or taken out of service.
+    pub held: Option<String>,
+}
+
+/// The session's worker gives a run up, and nothing has gone wrong.
+fn let_go(session: SessionId, why: &str) -> Command {
+    Command::AssignmentLost { session, why: why.to_owned(), in_order: true }
 }
 
 fn has_acked(run: &Run, session: SessionId, number: u32) -> bool {

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use interlock_core::cost::Cost;
-use interlock_core::decide::{Command, Completion, Outbound, Outcome, is_doubted_by_report, is_recorded};
+use interlock_core::decide::{Command, Completion, Outbound, Outcome, Repeat};
 use interlock_core::failpoint::{Failpoint, reached};
 use interlock_core::ids::SessionId;
 use interlock_core::json::Json;
@@ -18,8 +18,8 @@ use interlock_core::work::credential::{self, CredentialUsed};
 use interlock_core::work::{Assignment, AttemptRef, Claimer, Report, ReportedOutcome};
 use interlock_evidence::credentials::{CREDENTIALS_USED, CredentialFacts};
 
-use super::holder::{HeldBy, not_its_own};
-use super::late::result_of;
+use super::holder::{AttemptHistory, HeldBy, not_its_own};
+use super::late::{LateReport, is_too_late, result_of};
 use crate::boxed;
 use crate::cells::{Cell, Streak};
 use crate::dispatch::session::SessionInfo;
@@ -67,10 +67,10 @@ impl Workers {
             self.follow_flag(&info).await?;
         }
         let result = result_of(&outcome);
-        let goes_on = claim_next && info.takes_work() && !info.is_in_maintenance();
+        let goes_on = claim_next && info.takes_new();
         let (outcome, refused) = self.0.addressed(at, outcome).await?;
-        let says_done = matches!(outcome, ReportedOutcome::Completed { .. });
-        let (mut is_former_holder, mut is_repeat) = (false, false);
+        // Looked up once the attempt is over: what was reported of it first stands.
+        let mut history: Option<AttemptHistory> = None;
         loop {
             let completed = self
                 .0
@@ -84,12 +84,15 @@ impl Workers {
                         if held_by.is_another_than(session) {
                             return Err(not_its_own(at));
                         }
-                        if held_by == HeldBy::NoSession && !is_former_holder {
-                            return Ok(ControlFlow::Break(None));
-                        }
-                        let is_doubted = || is_doubted_by_report(run, at.position, at.attempt);
-                        if is_repeat || is_recorded(run, at.position, at.attempt) || (!says_done && is_doubted()) {
-                            return Ok(ControlFlow::Break(Some(self.first_answer(run, at, session))));
+                        if held_by == HeldBy::NoSession {
+                            let Some(history) = &history else { return Ok(ControlFlow::Break(None)) };
+                            match history.repeat(run, at, &outcome) {
+                                Repeat::Same => {
+                                    return Ok(ControlFlow::Break(Some(self.first_answer(run, at, session))));
+                                }
+                                Repeat::Other(recorded) => return Err(reported_otherwise(at, recorded)),
+                                Repeat::New => {}
+                            }
                         }
                         if let Some(refused) = &refused {
                             return Err(refused.clone().into());
@@ -114,25 +117,25 @@ impl Workers {
                     },
                 )
                 .await;
-            if let (Err(EngineError::Rejected(why)), Some(result)) = (&completed, result)
-                && is_former_holder
-                && !is_repeat
-                && matches!(why, Rejection::StaleAttempt { .. } | Rejection::Terminal { .. })
+            if let (Err(EngineError::Rejected(why)), Some(known)) = (&completed, &history)
+                && is_too_late(why)
             {
-                // The step has gone on since: whether its worker comes with what it has said before, only the history tells.
-                is_repeat = Box::pin(self.was_reported(at, result)).await?;
-                if is_repeat {
+                // The same report may have come another way meanwhile.
+                let now = Box::pin(self.history_of(session, at, &outcome)).await?;
+                if now != *known {
+                    history = Some(now);
                     continue;
                 }
-                self.late_report(&info, at, result, why).await;
+                if let Some(result) = result {
+                    self.late_report(&info, LateReport { at, receipt: None, result }, why).await;
+                }
             }
             if let Some(completed) = completed? {
                 return Ok(completed);
             }
             // The attempt is over: a late report is as good as one in time, if it comes from the session that had the
             // attempt.
-            self.check_former_holder(session, at).await?;
-            is_former_holder = true;
+            history = Some(Box::pin(self.history_of(session, at, &outcome)).await?);
         }
     }
 
@@ -200,6 +203,12 @@ fn naming(at: AttemptRef, credentials: Vec<CredentialUsed>) -> Result<Context, E
     let metadata = Json::of(&BTreeMap::from([(CREDENTIALS_USED, facts.collect::<Vec<_>>())]))
         .map_err(|error| EngineError::Store(error.to_string()))?;
     Ok(Context { metadata: Some(metadata), ..Context::SYSTEM })
+}
+
+/// The refusal for a worker that says something else of an attempt than it has said before.
+fn reported_otherwise(at: AttemptRef, recorded: &'static str) -> EngineError {
+    let AttemptRef { run, position, attempt, .. } = at;
+    Rejection::ReportedOtherwise { run, position, attempt, recorded }.into()
 }
 
 /// Why a command could not be confined, where that is what kept it from being run.

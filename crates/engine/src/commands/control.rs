@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use interlock_core::decide::Command;
 use interlock_core::ids::{RunId, TenantId};
-use interlock_core::json::Json;
+use interlock_core::json::{Json, check_exact};
 use interlock_core::machine::step::Resolution;
 use interlock_core::plan::retry::StepError;
 use interlock_core::rejection::Rejection;
@@ -130,6 +130,8 @@ impl Runs {
         request: ResolveRequest,
         by: Context,
     ) -> Result<RunStatus, EngineError> {
+        let output = request.output.as_ref().map_or("null", Json::as_str);
+        check_exact(output).map_err(|what| Rejection::InvalidInput { what: format!("the output: {what}") })?;
         let options = &self.0.0.options;
         let restored_at = self.0.0.store.restored_at().await?.filter(|_| request.resolution != Resolution::Happened);
         let settled_at = restored_at.map(|at| at + options.session_lease + options.effect_settles_after);

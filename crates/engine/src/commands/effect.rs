@@ -7,8 +7,8 @@ use interlock_core::decide::Command;
 use interlock_core::failpoint::{Failpoint, reached};
 use interlock_core::governance::action::{Action, tightened};
 use interlock_core::governance::judge::{Decision, Judged};
-use interlock_core::ids::{ReceiptId, RunId, SessionId};
-use interlock_core::json::{Hash, Json};
+use interlock_core::ids::{ReceiptId, SessionId};
+use interlock_core::json::Json;
 use interlock_core::keys::{EffectScope, effect_key};
 use interlock_core::limits;
 use interlock_core::machine::receipt::ReceiptEvent;
@@ -23,6 +23,7 @@ use interlock_store::Refusal;
 
 use super::dedupe::{EffectAvailability, SharedEffect};
 use super::holder::{HeldBy, not_its_own};
+use super::late::LateReport;
 use crate::boxed;
 use crate::dispatch::session::SessionInfo;
 use crate::error::EngineError;
@@ -67,6 +68,11 @@ impl Workers {
             return Err(EngineError::StaleEpoch);
         }
         let info = self.acts_for(session, intent.at).await?;
+        check_length("the request of an effect", Some(&intent.request))?;
+        if intent.template.trim().is_empty() {
+            let what = "`template` is empty: name what the effect is in the words of the system it acts on, as in `stripe:charge:{order}`";
+            return Err(Rejection::InvalidInput { what: what.to_owned() }.into());
+        }
         if intent.number >= limits::EFFECTS_PER_STEP_MAX {
             let what = format!("a step performs at most {} effects", limits::EFFECTS_PER_STEP_MAX);
             return Err(Rejection::InvalidInput { what }.into());
@@ -171,7 +177,7 @@ impl Workers {
                 return Err(Rejection::Canceling { run: intent.at.run }.into());
             }
             // The same question once more: nothing has been sent under it yet, or its answer was lost.
-            ReceiptState::Intent if same_attempt && self.is_same_request(&receipt.request, &intent.request) => {
+            ReceiptState::Intent if same_attempt && self.0.is_same_payload(&receipt.request, &intent.request) => {
                 Recorded::Answer(EffectAnswer::Perform { receipt: receipt.id, key: receipt.key })
             }
             ReceiptState::Intent if same_attempt => {
@@ -190,14 +196,6 @@ impl Workers {
                 return Err(Rejection::EffectRecorded { run, key, state: receipt.state.as_str() }.into());
             }
         })
-    }
-
-    /// Whether a request is what a receipt holds, or refers to.
-    fn is_same_request(&self, kept: &Json, request: &Json) -> bool {
-        match self.0.payloads().and_then(|payloads| payloads.reference(kept)) {
-            Some(reference) => reference.sha256 == Hash::of(request.as_str().as_bytes()),
-            None => kept == request,
-        }
     }
 
     fn receipt(&self, intent: &EffectIntent, asked: &AskedFor) -> Receipt {
@@ -291,13 +289,26 @@ impl Workers {
         if outcome.epoch != self.0.0.epoch {
             return Err(EngineError::StaleEpoch);
         }
-        self.speaks_for(session, outcome.at).await?;
+        let info = self.speaks_for(session, outcome.at).await?;
+        check_length("the response of an effect", outcome.response.as_ref())?;
         self.check_holder(session, outcome.at).await?;
+        let answer = self.settle_outcome(&outcome).await;
+        if let Err(EngineError::Rejected(why)) = &answer
+            && matches!(why, Rejection::EffectRecorded { .. } | Rejection::OutcomeRecorded { .. })
+        {
+            let result = if outcome.happened { "effect_happened" } else { "effect_did_not_happen" };
+            let report = LateReport { at: outcome.at, receipt: Some(outcome.receipt), result };
+            self.late_report(&info, report, why).await;
+        }
+        answer
+    }
+
+    async fn settle_outcome(&self, outcome: &EffectOutcome) -> Result<(), EngineError> {
         // A repeat may come at the same time: what the receipt says holds as long as the run has not moved on.
         for _ in 0..CONFLICTS_MAX {
             let seen = self.seen(outcome.at).await?;
             reached(Failpoint::ServerBeforeOutcome);
-            let recorded = self.record_outcome(&outcome, seen).await;
+            let recorded = self.record_outcome(outcome, seen).await;
             reached(Failpoint::ServerAfterOutcome);
             match recorded {
                 Ok(true) => return Ok(()),
@@ -334,7 +345,7 @@ impl Workers {
         };
         let mut receipt = row.receipt;
         let Some(state) = receipt.reported(outcome.happened) else {
-            return repeated(at.run, &receipt, outcome.happened);
+            return self.repeated(outcome, &receipt);
         };
         receipt.response.clone_from(&outcome.response);
         let (position, attempt) = (at.position, at.attempt);
@@ -349,8 +360,7 @@ impl Workers {
                 // An earlier try may have had it, so the effect stays as open as it was.
                 ReceiptState::Intent | ReceiptState::InDoubt => return Ok(true),
             };
-            self.0.settle(at.tenant, at.run, receipt, (event, None)).await?;
-            return Ok(true);
+            return self.0.settle(at.tenant, at.run, receipt, (event, None)).await;
         }
         receipt.state = state;
         receipt.outcome_at = (!receipt.is_open()).then(|| self.0.now());
@@ -372,6 +382,37 @@ impl Workers {
     }
 }
 
+impl Workers {
+    /// The outcome of a receipt that has one. The same again is a repeat; anything else was not recorded, and its worker is told what
+    /// is recorded instead: an operator may have resolved it, and be wrong. What a person or a probe has settled has no response
+    /// of the worker's, and what did not happen has none that counts.
+    fn repeated(&self, outcome: &EffectOutcome, receipt: &Receipt) -> Result<bool, EngineError> {
+        let EffectOutcome { happened, at: AttemptRef { run, .. }, .. } = *outcome;
+        let is_same = (receipt.state == ReceiptState::Succeeded) == happened;
+        let (recorded, said) = (receipt.response.as_ref(), outcome.response.as_ref());
+        let has_response = happened && !receipt.is_open() && recorded.is_some();
+        if is_same && (!has_response || self.is_same_response(recorded, said)) {
+            return Ok(true);
+        }
+        let (key, state) = (receipt.key.clone(), receipt.state.as_str());
+        tracing::warn!(%run, receipt = %receipt.id, state, happened, "a worker contradicts what is recorded of an effect");
+        Err(if is_same {
+            Rejection::OutcomeRecorded { run, key, state }.into()
+        } else {
+            Rejection::EffectRecorded { run, key, state }.into()
+        })
+    }
+
+    /// Whether a response is the one that is kept. `null` is none.
+    fn is_same_response(&self, kept: Option<&Json>, told: Option<&Json>) -> bool {
+        let is_there = |json: &&Json| json.as_str() != "null";
+        match (kept.filter(is_there), told.filter(is_there)) {
+            (Some(kept), Some(told)) => self.0.is_same_value(kept, told),
+            (kept, told) => kept.is_none() && told.is_none(),
+        }
+    }
+}
+
 /// What a worker hears of a decision that withholds its effect.
 fn answer_of(decision: &Decision) -> EffectAnswer {
     match decision.clone() {
@@ -382,13 +423,8 @@ fn answer_of(decision: &Decision) -> EffectAnswer {
     }
 }
 
-/// The outcome of a receipt that has one. The same again is a repeat; the opposite was not recorded, and its worker is
-/// told what is recorded instead: an operator may have resolved it, and be wrong.
-fn repeated(run: RunId, receipt: &Receipt, happened: bool) -> Result<bool, EngineError> {
-    if (receipt.state == ReceiptState::Succeeded) == happened {
-        return Ok(true);
-    }
-    let state = receipt.state.as_str();
-    tracing::warn!(%run, receipt = %receipt.id, state, happened, "a worker contradicts what is recorded of an effect");
-    Err(Rejection::EffectRecorded { run, key: receipt.key.clone(), state }.into())
+/// Refuses a payload that is longer than a row, or a worker that is given it again, takes.
+fn check_length(what: &'static str, payload: Option<&Json>) -> Result<(), Rejection> {
+    let (bytes, max) = (payload.map_or(0, Json::len), limits::PAYLOAD_BYTES_MAX);
+    if bytes > max { Err(Rejection::TooLarge { what, bytes, max }) } else { Ok(()) }
 }

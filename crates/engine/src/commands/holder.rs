@@ -3,13 +3,13 @@
 
 use std::ops::ControlFlow;
 
-use interlock_core::decide::ended_by_report;
+use interlock_core::decide::{AttemptEnding, ComparedOutput, Repeat};
 use interlock_core::ids::SessionId;
 use interlock_core::rejection::Rejection;
 use interlock_core::run::change::Context;
 use interlock_core::run::event::Event;
 use interlock_core::run::{Phase, Run};
-use interlock_core::work::AttemptRef;
+use interlock_core::work::{AttemptRef, ReportedOutcome};
 
 use crate::error::EngineError;
 use crate::parts::Workers;
@@ -48,12 +48,19 @@ pub(super) fn not_its_own(at: AttemptRef) -> EngineError {
     Rejection::StaleAttempt { run, position, given: attempt, current: attempt }.into()
 }
 
-/// Whether a report with this result leaves such an event behind.
-fn is_told_by(event: &Event, result: &str) -> bool {
-    match event {
-        Event::StepCompleted { .. } => result == "completed",
-        Event::StepWaiting { .. } => result == "waiting",
-        _ => matches!(result, "retry" | "dead"),
+/// What the history of a run tells of an attempt, beside a report of its worker.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct AttemptHistory {
+    /// None where the attempt goes on, as far as the history says.
+    end: Option<AttemptEnding>,
+    /// The output of its step, where that is done.
+    output: Option<ComparedOutput>,
+}
+
+impl AttemptHistory {
+    /// What the report is, beside what is recorded of the attempt.
+    pub fn repeat(&self, run: &Run, at: AttemptRef, outcome: &ReportedOutcome) -> Repeat {
+        self.end.as_ref().map_or(Repeat::New, |end| end.repeat(run, at, outcome, self.output))
     }
 }
 
@@ -93,22 +100,67 @@ impl Workers {
         }
     }
 
-    /// Whether the attempt, which is over, was ended by a report of its worker with the same result: what is reported for it once more is
-    /// a repeat. A worker that says something else now may have done what no step shows.
-    pub(super) async fn was_reported(&self, at: AttemptRef, result: &str) -> Result<bool, EngineError> {
-        let (mut after, mut has_begun) = (0, false);
+    /// What has become of an attempt that is over, as far as a report of it can be compared with that. Refuses a session that did not
+    /// have the attempt.
+    pub(super) async fn history_of(
+        &self,
+        session: SessionId,
+        at: AttemptRef,
+        outcome: &ReportedOutcome,
+    ) -> Result<AttemptHistory, EngineError> {
+        let end = self.ending_of(session, at).await?;
+        let output = match end.as_ref().and_then(AttemptEnding::done_seq) {
+            Some(seq) => self.compared_output(at, seq, outcome).await?,
+            None => None,
+        };
+        Ok(AttemptHistory { end, output })
+    }
+
+    /// How the attempt of this session has ended.
+    async fn ending_of(&self, session: SessionId, at: AttemptRef) -> Result<Option<AttemptEnding>, EngineError> {
+        let AttemptRef { position, attempt, .. } = at;
+        let (mut after, mut has_begun, mut end) = (0, false, None::<AttemptEnding>);
         loop {
             let records = self.0.0.store.events(at.tenant, at.run, after, EVENTS_AT_ONCE).await?;
-            let Some(last) = records.last() else { return Ok(false) };
+            let Some(last) = records.last() else { break };
             after = last.seq;
             for record in &records {
                 let Ok(event) = record.event.decode::<Event>() else { continue };
-                if let Some(by_report) = ended_by_report(&event, at.position).filter(|_| has_begun) {
-                    return Ok(by_report && is_told_by(&event, result));
+                if let Some(known) = &mut end {
+                    known.hear(&event, record.seq, (position, attempt));
+                } else if has_begun {
+                    end = AttemptEnding::of(&event, (record.seq, record.at), position);
+                } else if let Event::StepStarted { step, attempt: begun, session: holder, .. } = event
+                    && (step, begun) == (position, attempt)
+                {
+                    if holder != session {
+                        return Err(not_its_own(at));
+                    }
+                    has_begun = true;
                 }
-                has_begun |= matches!(event, Event::StepStarted { step, attempt, .. }
-                    if (step, attempt) == (at.position, at.attempt));
+            }
+            if end.as_ref().is_some_and(AttemptEnding::is_settled) {
+                break;
             }
         }
+        if has_begun { Ok(end) } else { Err(not_its_own(at)) }
+    }
+
+    /// The output that is kept of an attempt, beside the one that is reported now.
+    async fn compared_output(
+        &self,
+        at: AttemptRef,
+        seq: u64,
+        outcome: &ReportedOutcome,
+    ) -> Result<Option<ComparedOutput>, EngineError> {
+        let attempt = (at.position, at.attempt);
+        let kept = self.0.0.store.attempt_output(at.tenant, at.run, attempt, seq).await?;
+        Ok(kept.map(|kept| ComparedOutput {
+            is_same: match (&kept.output, outcome) {
+                (Some(kept), ReportedOutcome::Completed { output }) => self.0.is_same_value(kept, output),
+                _ => false,
+            },
+            is_resolved: kept.is_resolved,
+        }))
     }
 }

@@ -1,6 +1,8 @@
-//! A result that a worker reports when its attempt is over, because another one has taken its place or the run has ended: it is
-//! refused, counted, and told in the audit log, since something may have been done that no step shows.
+//! What a worker reports when its attempt is over, because another one has taken its place, the run has ended, or the worker has
+//! reported something else before: it is refused, counted, and told in the audit log, since something may have been done that no
+//! step shows.
 
+use interlock_core::ids::ReceiptId;
 use interlock_core::json::Json;
 use interlock_core::rejection::Rejection;
 use interlock_core::work::{AttemptRef, ReportedOutcome};
@@ -25,22 +27,30 @@ pub(super) const fn result_of(outcome: &ReportedOutcome) -> Option<&'static str>
     }
 }
 
+/// A word of a worker that is refused.
+pub(super) struct LateReport {
+    pub at: AttemptRef,
+    /// The effect that it is about, where it is about one.
+    pub receipt: Option<ReceiptId>,
+    pub result: &'static str,
+}
+
+/// Whether a report is refused because its attempt is over, or was reported otherwise.
+pub(super) const fn is_too_late(why: &Rejection) -> bool {
+    matches!(why, Rejection::StaleAttempt { .. } | Rejection::ReportedOtherwise { .. } | Rejection::Terminal { .. })
+}
+
 impl Workers {
     /// The session had the attempt. Where the note cannot be written, the server's log and the count still tell of it.
-    pub(super) async fn late_report(
-        &self,
-        session: &SessionInfo,
-        at: AttemptRef,
-        result: &'static str,
-        why: &Rejection,
-    ) {
-        let is_first = self.0.0.counters.late_report(at);
+    pub(super) async fn late_report(&self, session: &SessionInfo, report: LateReport, why: &Rejection) {
+        let LateReport { at, receipt, result } = report;
+        let is_first = self.0.0.counters.late_report(at, receipt);
         let AttemptRef { tenant, run, position, attempt } = at;
         info!(%run, position, attempt, result, worker = session.worker, %why, "a late report is refused");
         if !is_first {
             return;
         }
-        let details = json!({
+        let mut details = json!({
             "position": position,
             "attempt": attempt,
             "result": result,
@@ -48,6 +58,12 @@ impl Workers {
             "worker": session.worker,
             "session": session.id.to_string(),
         });
+        if let Some(receipt) = receipt {
+            details["receipt"] = receipt.to_string().into();
+        }
+        if let Some(recorded) = recorded(why) {
+            details["recorded"] = recorded.into();
+        }
         let what = AuditEvent {
             kind: LATE_REPORT,
             initiator: "system",
@@ -59,5 +75,14 @@ impl Workers {
         if let Err(error) = self.0.0.store.write(AddAuditNote(note)).await {
             warn!(%run, %error, "a late report could not be noted in the audit log");
         }
+    }
+}
+
+/// What is recorded instead, where the worker has said something else before.
+fn recorded(why: &Rejection) -> Option<&'static str> {
+    match why {
+        Rejection::ReportedOtherwise { recorded, .. } => Some(*recorded),
+        Rejection::EffectRecorded { state, .. } | Rejection::OutcomeRecorded { state, .. } => Some(*state),
+        _ => None,
     }
 }

@@ -9,7 +9,7 @@ use interlock_core::text::visible::visible;
 use interlock_core::time::Timestamp;
 use interlock_core::work::destination::{Destination, UnknownDestination};
 use interlock_core::work::{AttemptRef, OutboundMessage, ReportedOutcome};
-use interlock_store::OutboxMessage;
+use interlock_store::{OutboxMessage, SignalScope, SourceId};
 use serde_json::json;
 
 use crate::Engine;
@@ -50,6 +50,9 @@ impl Engine {
     ) -> Result<OutboundMessage, EngineError> {
         let refuse = |what: String| EngineError::from(Rejection::InvalidInput { what });
         let OutboundMessage { destination, payload } = message;
+        // It is read as a value when it is delivered, and would be refused then for good.
+        let unreadable = |what: String| refuse(format!("a message to `{}`: {what}", visible(&destination)));
+        payload.to_exact_value().map_err(unreadable)?;
         let parsed = match destination.parse::<Destination>() {
             Ok(parsed) => parsed,
             Err(_) if self.0.options.deliver.takes(&destination) => {
@@ -97,13 +100,15 @@ impl Engine {
             signal_type: signal,
             key: overview.subject.unwrap_or_else(|| run.to_string()),
             payload: message.payload.clone(),
-            source_id: Some(message.id.to_string()),
+            source_id: Some(SourceId { scope: SignalScope::Message, name: message.id.to_string() }),
             broadcast: false,
             run: Some(run),
         };
         match self.signals().signal(request).await {
             Ok(_) => Ok(Ok(())),
-            Err(EngineError::Rejected(rejection)) => Ok(Err(DeliverError::Never(rejection.to_string()))),
+            Err(error @ (EngineError::Rejected(_) | EngineError::SourceIdTaken { .. })) => {
+                Ok(Err(DeliverError::Never(error.to_string())))
+            }
             Err(error) => Err(error),
         }
     }

@@ -15,6 +15,7 @@ pub mod messages;
 pub mod once;
 pub(crate) mod output;
 pub(crate) mod process;
+pub(crate) mod repeated;
 pub mod restore;
 pub mod resume;
 mod retry;

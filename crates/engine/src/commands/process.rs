@@ -20,6 +20,8 @@ use crate::missed::MissedTrigger;
 use crate::triggers::{Kind, TriggerEvent, TriggerMatch};
 use crate::{Engine, IdempotencyKey, StartWorkflow};
 
+/// What stands between a delivery's key and the workflow, in the key of a run that it starts.
+pub(crate) const RUN_MARK: char = '#';
 /// How long a delivery that failed rests before it is tried again.
 const RETRY_AFTER: Millis = Millis::from_secs(30);
 
@@ -168,7 +170,7 @@ async fn start_all(engine: &Engine, endpoint: &InboundRow, delivery: &DeliveryRo
 
 /// The key of one workflow's run of a delivery.
 fn run_key(at: &DeliveryRef, workflow: &str) -> IdempotencyKey {
-    let whole = format!("{}#{workflow}", at.key);
+    let whole = format!("{}{RUN_MARK}{workflow}", at.key);
     let key = if whole.len() <= limits::KEY_BYTES_MAX { whole } else { Hash::of(whole.as_bytes()).to_string() };
     IdempotencyKey { client: at.client(), key }
 }

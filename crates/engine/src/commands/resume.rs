@@ -12,6 +12,7 @@ use std::collections::BTreeSet;
 
 use super::control::position_of;
 use crate::boxed;
+use crate::commands::repeated::hash_of;
 use crate::commands::start::{Continued, IdempotencyKey, Started};
 use crate::error::EngineError;
 use crate::parts::Runs;
@@ -30,15 +31,18 @@ impl Runs {
     ) -> Result<Started, EngineError> {
         let old = self.0.0.store.load_runs(&[(tenant, run)]).await?.pop().ok_or(Rejection::UnknownRun { run })?;
         let from = from.map(|step| position_of(&old, step)).transpose()?;
+        let asked = hash_of(&serde_json::json!({ "resumed_from": run, "from": from }))?;
+        if let Some(first) = self.recorded(tenant, key.as_ref(), asked).await? {
+            return Ok(first);
+        }
         let workflow = &old.plan.workflow;
         if self.0.workflows().head(tenant, workflow).await?.is_some_and(|(head, _)| head.disabled) {
             return Err(EngineError::WorkflowDisabled { workflow: workflow.clone() });
         }
         let resumed = decide::resume(&old, from)?;
         self.check_effects(&old, &resumed).await?;
-        let asked = serde_json::json!({ "resumed_from": run, "from": from });
         let trigger = Trigger { kind: "resume".into(), reference: Some(run.to_string()) };
-        let request = Continued { from: &old, trigger, key, asked, by }.request()?;
+        let request = Continued { from: &old, trigger, key, asked, by }.request();
         let id = RunId(self.0.0.options.ids.fresh());
         self.start_from(id, request, resumed.into()).await
     }

@@ -6,15 +6,18 @@ use std::ops::ControlFlow;
 
 use interlock_core::decide::Command;
 use interlock_core::ids::{RunId, SignalId, TenantId};
-use interlock_core::json::Json;
+use interlock_core::json::{Json, canonical_hash};
 use interlock_core::limits;
 use interlock_core::planted::{Bug, is_planted};
 use interlock_core::rejection::Rejection;
 use interlock_core::run::change::Context;
 use interlock_core::state::Initiator;
+use interlock_core::text::visible::visible;
 use interlock_store::{
-    AttachedWrites, FinishIdempotency, OpenWait, Refusal, SignalRow, SignalStored, StoreSignal, StoredSignal, Write,
+    AttachedWrites, FinishIdempotency, OpenWait, Refusal, SignalIdentity, SignalRow, SignalScope, SignalStored,
+    SourceId, StoreSignal, StoredSignal, Write,
 };
+use serde_json::json;
 
 use crate::boxed;
 use crate::error::EngineError;
@@ -32,8 +35,8 @@ pub struct SignalRequest {
     pub signal_type: String,
     pub key: String,
     pub payload: Json,
-    /// The sender's own id: the same one again is dropped.
-    pub source_id: Option<String>,
+    /// The sender's own id. The same signal under it is dropped as a repeat, another one is refused.
+    pub source_id: Option<SourceId>,
     /// Every wait for it gets it, now and as long as it is kept, each once. Else one wait uses it up.
     pub broadcast: bool,
     /// It is for this run alone, whichever other runs wait for its type and key.
@@ -64,8 +67,9 @@ impl Signals {
     /// A signal as it would be stored.
     #[boxed]
     pub async fn draft(&self, request: SignalRequest) -> Result<SignalRow, EngineError> {
-        let SignalRequest { tenant, signal_type, key, payload, source_id, broadcast, run } = request;
-        check(&signal_type, &key, &payload, source_id.as_deref())?;
+        check(&request)?;
+        let source_id = identity_of(&request)?;
+        let SignalRequest { tenant, signal_type, key, payload, broadcast, run, .. } = request;
         let id = SignalId(self.0.0.options.ids.fresh());
         let received_at = self.0.now();
         let payload = self.0.put_aside(tenant, id, payload).await?;
@@ -81,12 +85,14 @@ impl Signals {
         answer: Option<FinishIdempotency>,
     ) -> Result<Signaled, EngineError> {
         let (tenant, id, signal_type, key) = (row.tenant, row.id, row.signal_type.clone(), row.key.clone());
+        let source = row.source_id.as_ref().map(|identity| identity.source.clone());
         if is_planted(Bug::SignalNotMatched) {
             self.match_signals(tenant, &signal_type, &key).await?;
         }
         match self.0.0.store.write_with(how(row), AttachedWrites { answer, notes: Vec::new() }).await? {
             SignalStored::UnknownTenant => return Err(Rejection::UnknownTenant { tenant }.into()),
             SignalStored::Duplicate => return Ok(Signaled::Duplicate),
+            SignalStored::NameTaken => return Err(name_taken(source)),
             SignalStored::Stored => {}
         }
         if !is_planted(Bug::SignalNotMatched) {
@@ -197,7 +203,29 @@ impl Signals {
     }
 }
 
-fn check(signal_type: &str, key: &str, payload: &Json, source_id: Option<&str>) -> Result<(), Rejection> {
+/// What the name of a signal that was checked stands for: its type, key, run and payload, and nothing of how or when it was
+/// sent. Payloads that differ only in spacing, in the order of keys and in the spelling of numbers are the same.
+fn identity_of(request: &SignalRequest) -> Result<Option<SignalIdentity>, Rejection> {
+    let SignalRequest { signal_type, key, payload, source_id, broadcast, run, .. } = request;
+    let Some(source) = source_id else { return Ok(None) };
+    let invalid = |error: serde_json::Error| Rejection::InvalidInput { what: format!("the payload: {error}") };
+    let payload = payload.to_value().map_err(invalid)?;
+    let says = json!({ "type": signal_type, "key": key, "broadcast": broadcast, "run": run, "payload": payload });
+    let fingerprint = canonical_hash(&says).map_err(invalid)?;
+    Ok(Some(SignalIdentity { source: source.clone(), fingerprint }))
+}
+
+/// Why a signal is refused whose name is another one's. A name that follows from an idempotency key is not the sender's to
+/// change: the key is.
+fn name_taken(source: Option<SourceId>) -> EngineError {
+    match source {
+        Some(SourceId { scope: SignalScope::Request, .. }) | None => EngineError::IdempotencyMismatch,
+        Some(SourceId { name, .. }) => EngineError::SourceIdTaken { name: visible(&name).chars().take(80).collect() },
+    }
+}
+
+fn check(request: &SignalRequest) -> Result<(), Rejection> {
+    let SignalRequest { signal_type, key, payload, source_id, .. } = request;
     let bounded = |what: &'static str, bytes: usize, max: usize| {
         if bytes > max { Err(Rejection::TooLarge { what, bytes, max }) } else { Ok(()) }
     };
@@ -206,6 +234,10 @@ fn check(signal_type: &str, key: &str, payload: &Json, source_id: Option<&str>) 
     }
     bounded("the signal's type", signal_type.len(), limits::NAME_BYTES_MAX)?;
     bounded("the signal's key", key.len(), limits::KEY_BYTES_MAX)?;
-    bounded("the signal's source id", source_id.map_or(0, str::len), limits::SOURCE_ID_BYTES_MAX)?;
-    bounded("the payload", payload.len(), limits::PAYLOAD_BYTES_MAX)
+    let named = source_id.as_ref().map_or(0, |source| source.name.len());
+    bounded("the signal's source id", named, limits::SOURCE_ID_BYTES_MAX)?;
+    bounded("the payload", payload.len(), limits::PAYLOAD_BYTES_MAX)?;
+    // Triggers and expressions read it as a value, in which a number would be another one.
+    let inexact = |what: String| Rejection::InvalidInput { what: format!("the payload: {what}") };
+    payload.to_exact_value().map(drop).map_err(inexact)
 }

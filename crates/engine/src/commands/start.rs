@@ -6,7 +6,7 @@ use std::sync::Arc;
 use interlock_core::decide::{self, CommandOrigin, Queued, Resumed, StartRequest, Undoes, Used};
 use interlock_core::ids::{RunId, SessionId, TenantId};
 use interlock_core::json::HashHex;
-use interlock_core::json::{Hash, Json, canonical_hash};
+use interlock_core::json::{Hash, Json, canonical_hash, check_exact};
 use interlock_core::limits;
 use interlock_core::plan::rules::OnConflict;
 use interlock_core::rejection::Rejection;
@@ -15,7 +15,7 @@ use interlock_core::run::{Header, Lineage, Run, Step, StepIteration, Trigger};
 use interlock_core::state::{Admission, Control, RunState, StepState};
 use interlock_core::time::Timestamp;
 use interlock_core::trace::TraceContext;
-use interlock_store::{Refusal, StartAnswer, SubmitError};
+use interlock_store::{Refusal, SubmitError};
 
 use crate::boxed;
 use crate::dispatch::workflow_limits::LimitedWorkflow;
@@ -23,7 +23,6 @@ use crate::encoded_plan::EncodedPlan;
 use crate::error::EngineError;
 use crate::execute::CONFLICTS_MAX;
 use crate::parts::Runs;
-use crate::run_log::log_idempotency_hit;
 
 /// A request to start a run.
 #[derive(Debug, Clone)]
@@ -132,19 +131,17 @@ pub(crate) struct Continued<'a> {
     pub from: &'a Run,
     pub trigger: Trigger,
     pub key: Option<IdempotencyKey>,
-    /// What was asked for: the same under the same key is a repeat.
-    pub asked: serde_json::Value,
+    /// The hash of what was asked for: the same under the same key is a repeat.
+    pub asked: Hash,
     pub by: Context,
 }
 
 impl Continued<'_> {
-    pub fn request(self) -> Result<StartRun, Rejection> {
+    pub fn request(self) -> StartRun {
         let (from, header) = (self.from, &self.from.header);
-        let invalid = |error: serde_json::Error| Rejection::InvalidInput { what: error.to_string() };
-        let fingerprint = canonical_hash(&self.asked).map_err(invalid)?;
         let (hash, text) = from.plan.encode();
         let plan = Arc::new(EncodedPlan { plan: Arc::clone(&from.plan), hash, text });
-        Ok(StartRun {
+        StartRun {
             workspace: header.workspace.clone(),
             subject: header.subject.clone(),
             labels: header.labels.clone(),
@@ -152,10 +149,10 @@ impl Continued<'_> {
             priority: header.priority,
             started_by: self.by.person.clone().or_else(|| header.started_by.clone()),
             idempotency: self.key,
-            fingerprint: Some(fingerprint),
+            fingerprint: Some(self.asked),
             by: self.by,
             ..StartRun::new(from.tenant, plan, header.inputs.clone())
-        })
+        }
     }
 }
 
@@ -170,6 +167,21 @@ impl Runs {
     /// that has rules of its own, and may be disabled.
     #[boxed]
     pub async fn start_given(&self, request: StartRun) -> Result<Started, EngineError> {
+        let inexact = |what: String| Rejection::InvalidInput { what: format!("the inputs: {what}") };
+        check_exact(request.inputs.as_str()).map_err(inexact)?;
+        let keyed = request.idempotency.is_some().then(|| request.clone());
+        match (self.start_undefined(request).await, keyed) {
+            (Err(refused), Some(asked)) => {
+                let hash = asked.request_hash()?;
+                self.unless_repeated(asked.tenant, asked.idempotency.as_ref(), hash, refused).await
+            }
+            (started, _) => started,
+        }
+    }
+
+    /// The same where it is no repeat.
+    #[boxed]
+    async fn start_undefined(&self, request: StartRun) -> Result<Started, EngineError> {
         let workflow = &request.plan.plan.workflow;
         if self.0.workflows().head(request.tenant, workflow).await?.is_some() {
             let what = "a workflow of this name is defined here: start it by its name, or give the plan another".into();
@@ -323,33 +335,6 @@ impl Runs {
         if let Some((session, assignment)) = handed {
             self.0.0.dispatch.hand_over(session, [assignment], self.0.now());
         }
-    }
-
-    /// The answer to a request whose key is on record already.
-    pub(crate) async fn repeated(&self, request: &StartRun) -> Result<Option<Started>, EngineError> {
-        let Some(asked) = request.idempotency_row(self.0.now())? else { return Ok(None) };
-        match self.0.0.store.idempotency(request.tenant, &asked.client, &asked.key).await? {
-            Some(_) => self.replay(request.tenant, &asked).await.map(Some),
-            None => Ok(None),
-        }
-    }
-
-    pub(crate) async fn replay(&self, tenant: TenantId, asked: &IdempotencyRow) -> Result<Started, EngineError> {
-        let record = self.0.0.store.idempotency(tenant, &asked.client, &asked.key).await?;
-        // It was swept away between the two looks: the same request may simply be made again.
-        let record = record.ok_or(EngineError::Overloaded)?;
-        // Without a run it belongs to a request of another kind.
-        let Some(run) = record.run.filter(|_| record.request_hash == asked.request_hash) else {
-            return Err(EngineError::IdempotencyMismatch);
-        };
-        if record.expires_at <= self.0.now() {
-            return Err(EngineError::IdempotencyExpired { run });
-        }
-        let answer = record.response.map(|response| response.decode::<StartAnswer>()).transpose();
-        let answer = answer.map_err(|error| EngineError::Store(format!("a kept answer cannot be read: {error}")))?;
-        let admission = answer.map_or(Admission::Started, |answer| answer.admission);
-        log_idempotency_hit(tenant, run, &asked.key);
-        Ok(Started { run, replayed: true, admission })
     }
 }
 

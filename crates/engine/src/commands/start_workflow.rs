@@ -131,20 +131,20 @@ impl Runs {
 
     #[boxed]
     pub async fn start_workflow(&self, request: StartWorkflow) -> Result<Started, EngineError> {
-        let workflow = self.workflow_to_start(request.tenant, &request.workflow, request.version).await?;
-        self.start_version(&workflow, request).await
+        let given = request.inputs.to_exact_value().map_err(|error| invalid(format!("the inputs: {error}")))?;
+        let Some(key) = request.idempotency.clone() else { return self.start_bound(request, given).await };
+        let (tenant, asked) = (request.tenant, request.fingerprint(&given)?);
+        match self.start_bound(StartWorkflow { fingerprint: Some(asked), ..request }, given).await {
+            Err(refused) => self.unless_repeated(tenant, Some(&key), asked, refused).await,
+            started => started,
+        }
     }
 
-    /// Starts a run of this version.
+    /// Starts a run of the version that the request names, on these inputs.
     #[boxed]
-    pub async fn start_version(
-        &self,
-        workflow: &Arc<WorkflowVersion>,
-        request: StartWorkflow,
-    ) -> Result<Started, EngineError> {
-        let given = request.inputs.to_exact_value().map_err(|error| invalid(format!("the inputs: {error}")))?;
-        let fingerprint = request.idempotency.is_some().then(|| request.fingerprint(&given)).transpose()?;
-        let bound = self.bind_inputs(request.tenant, workflow, given).await?;
+    async fn start_bound(&self, request: StartWorkflow, given: Value) -> Result<Started, EngineError> {
+        let workflow = self.workflow_to_start(request.tenant, &request.workflow, request.version).await?;
+        let bound = self.bind_inputs(request.tenant, &workflow, given).await?;
         let mut labels: BTreeMap<String, String> = BTreeMap::new();
         for (name, value) in workflow.inputs.searchable(&bound) {
             labels.insert(format!("{INPUT_LABEL}{name}"), value);
@@ -168,7 +168,7 @@ impl Runs {
         start.trigger = request.trigger;
         start.started_by = request.started_by;
         start.idempotency = request.idempotency;
-        start.fingerprint = fingerprint;
+        start.fingerprint = request.fingerprint;
         start.trace = request.trace;
         start.by = request.by;
         let declared = definition.subject.as_ref().map(Subject::on_conflict);

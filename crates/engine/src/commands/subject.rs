@@ -57,8 +57,13 @@ impl Engine {
             let work = async {
                 let admit = |_: &Facts<'_>| Ok(ControlFlow::Continue(Command::Admit));
                 match self.execute(tenant, first.run, Context::SYSTEM, admit, |_, _| ()).await {
-                    // Another command was faster: another server's, a cancel, a start that came earlier.
-                    Err(EngineError::Rejected(_) | EngineError::Refused(Refusal::SubjectBusy { .. })) => Ok(()),
+                    // Another command was faster: another server's, a cancel, a start that came earlier; or the tenant was
+                    // disabled.
+                    Err(
+                        EngineError::Rejected(_)
+                        | EngineError::Refused(Refusal::SubjectBusy { .. })
+                        | EngineError::TenantDisabled,
+                    ) => Ok(()),
                     other => other.map(|()| admitted = true),
                 }
             };

@@ -3,17 +3,18 @@
 
 use interlock_core::governance::stricter::Stricter;
 use interlock_core::ids::TenantId;
-use interlock_core::json::{Json, canonical_hash};
+use interlock_core::json::Json;
 use interlock_core::limits;
 use interlock_core::rejection::Rejection;
 use interlock_core::run::Trigger;
-use interlock_core::run::change::{Context, IdempotencyRow};
+use interlock_core::run::change::Context;
 use interlock_core::trace::TraceContext;
 use interlock_workflow::definition::Triggers;
 use serde_json::{Map, Value, json};
 
 use crate::StartWorkflow;
 use crate::boxed;
+use crate::commands::repeated::hash_of;
 use crate::commands::start::{IdempotencyKey, Started};
 use crate::error::EngineError;
 use crate::parts::Runs;
@@ -61,16 +62,10 @@ impl Runs {
             "inputs": request.inputs,
             "workspace": request.workspace,
         });
-        let fingerprint = canonical_hash(&asked).map_err(|error| invalid(error.to_string()))?;
+        let fingerprint = hash_of(&asked)?;
         // Which workflow takes a ticket may have changed since: a repeat is answered before workflows are looked at.
-        if let Some(IdempotencyKey { client, key }) = &request.idempotency {
-            let record = self.0.0.store.idempotency(request.tenant, client, key).await?;
-            if record.is_some_and(|record| record.run.is_some()) {
-                let (client, key, source) = (client.clone(), key.clone(), TRIGGER.to_owned());
-                let expires_at = self.0.now();
-                let asked = IdempotencyRow { client, key, source, request_hash: fingerprint, expires_at };
-                return self.replay(request.tenant, &asked).await;
-            }
+        if let Some(first) = self.recorded(request.tenant, request.idempotency.as_ref(), fingerprint).await? {
+            return Ok(first);
         }
         let (workflow, inputs) = self.runbook(&request).await?;
         let start = StartWorkflow {

@@ -10,6 +10,7 @@ use interlock_core::state::ReceiptState;
 
 use super::resume::{refuse_doubts, steps_of};
 use crate::boxed;
+use crate::commands::repeated::hash_of;
 use crate::commands::start::{Continued, Earlier, IdempotencyKey, Started};
 use crate::error::EngineError;
 use crate::parts::Runs;
@@ -58,17 +59,16 @@ impl Runs {
         by: Context,
     ) -> Result<Started, EngineError> {
         let UndoRequest { run, from, reason, key } = request;
-        let asked = serde_json::json!({ "undoes": run, "from": from, "reason": reason });
-        let old = self.to_undo(tenant, run).await?;
-        let is_over = old.state.is_terminal();
-        let trigger = Trigger { kind: UNDO_TRIGGER.into(), reference: Some(run.to_string()) };
-        let request = Continued { from: &old, trigger, key, asked, by }.request()?;
-        if let Some(first) = self.repeated(&request).await? {
+        let asked = hash_of(&serde_json::json!({ "undoes": run, "from": from, "reason": reason }))?;
+        if let Some(first) = self.recorded(tenant, key.as_ref(), asked).await? {
             return Ok(first);
         }
-        if !is_over {
+        let old = self.to_undo(tenant, run).await?;
+        if !old.state.is_terminal() {
             return Err(Rejection::Continued { run, by: old.id }.into());
         }
+        let trigger = Trigger { kind: UNDO_TRIGGER.into(), reference: Some(run.to_string()) };
+        let request = Continued { from: &old, trigger, key, asked, by }.request();
         let resumed = decide::undo(&old, from)?;
         self.check_open_effects(&old).await?;
         let id = RunId(self.0.0.options.ids.fresh());

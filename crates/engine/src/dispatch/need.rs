@@ -113,7 +113,7 @@ impl Need {
     pub fn is_met_by(&self, info: &SessionInfo) -> bool {
         let skills = &info.skills;
         // It goes on with the runs that it has, and takes nothing else.
-        if info.is_in_maintenance() && !matches!(self, Self::Unknown | Self::Only { .. }) {
+        if info.is_kept_from_new() && !matches!(self, Self::Unknown | Self::Only { .. }) {
             return false;
         }
         match self {

@@ -34,7 +34,7 @@ pub struct SessionInfo {
     draining: AtomicBool,
     /// An operator has taken it out of service: it finishes what it has, and leaves.
     drained: AtomicBool,
-    /// Its tenant gives no steps to workers elsewhere: it finishes what it has, and stays.
+    /// Its tenant gives no steps to workers elsewhere: it goes on with the runs that it has as a whole, and stays.
     held_back: AtomicBool,
     /// It has a fault, and is given no command and no run for a while.
     errored: AtomicBool,
@@ -141,8 +141,19 @@ impl SessionInfo {
         Some(self.round_trip.load(Ordering::Relaxed)).filter(|millis| *millis != UNMEASURED).map(Millis)
     }
 
+    /// Whether it may be given steps at all. One that leaves is given none, also of runs that it has.
     pub fn takes_work(&self) -> bool {
-        !self.draining.load(Ordering::Relaxed) && !self.is_drained() && !self.is_held_back()
+        !self.draining.load(Ordering::Relaxed) && !self.is_drained()
+    }
+
+    /// Whether it may be given what is not its own yet. Otherwise it goes on with the runs that it has as a whole, to their end.
+    pub fn takes_new(&self) -> bool {
+        self.takes_work() && !self.is_kept_from_new()
+    }
+
+    /// Whether an operator keeps new work from it: by maintenance, or by the flag of its tenant.
+    pub(crate) fn is_kept_from_new(&self) -> bool {
+        self.is_in_maintenance() || self.is_held_back()
     }
 
     pub fn is_held_back(&self) -> bool {
@@ -212,10 +223,16 @@ impl SessionInfo {
         let is_its_own = assigned.is_none_or(|session| session == self.id);
         let is_new = assigned.is_none();
         let is_command = run.spec(run.position).is_command();
-        is_its_own
-            && !(is_new && self.is_in_maintenance())
-            && !(is_command && (self.is_errored() || !self.may_run_commands_of(run.tenant)))
-            && !(run.seeks_worker() && run.was_refused_by(self.id))
+        is_its_own && !(is_new && self.is_kept_from_new()) && !(is_command && self.is_errored()) && self.could_take(run)
+    }
+
+    /// The same, if no operator kept new work from it and it had no fault.
+    pub(crate) fn could_take(&self, run: &Run) -> bool {
+        let is_new = run.assigned_session().is_none();
+        let is_command = run.spec(run.position).is_command();
+        let has_refused = run.seeks_worker() && run.was_refused_by(self.id);
+        !has_refused
+            && (!is_command || self.may_run_commands_of(run.tenant))
             && self.skills.can_take(run, if is_new { self.round_trip() } else { Some(Millis(0)) })
     }
 
@@ -223,7 +240,7 @@ impl SessionInfo {
     pub(crate) fn takes_at_once(&self, tenant: TenantId, spec: &StepSpec) -> bool {
         // The run's environment is not looked at here, so who may not act in all of them waits for its next poll. Neither are the
         // profile that a command needs and whose commands it may run: `can_do` says of every command that it cannot.
-        let anywhere = self.skills.terms.is_none() && !self.is_in_maintenance();
+        let anywhere = self.skills.terms.is_none() && !self.is_kept_from_new();
         anywhere && self.serves(tenant, &spec.queue) && self.skills.can_do(spec) && !self.skills.needs_intent(spec)
     }
 }

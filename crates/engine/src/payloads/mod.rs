@@ -253,6 +253,21 @@ impl Engine {
         Ok(Some(Json::trusted(text)))
     }
 
+    /// Whether a text is the one that is kept in its row, or that the row refers to.
+    pub(crate) fn is_same_payload(&self, kept: &Json, given: &Json) -> bool {
+        match self.payloads().and_then(|payloads| payloads.reference(kept)) {
+            Some(reference) => reference.sha256 == Hash::of(given.as_str().as_bytes()),
+            None => kept == given,
+        }
+    }
+
+    /// The same where another order of fields, or other blanks, make no difference. Of a long payload only the text can be compared.
+    pub(crate) fn is_same_value(&self, kept: &Json, given: &Json) -> bool {
+        let is_same =
+            || matches!((kept.to_exact_value(), given.to_exact_value()), (Ok(kept), Ok(given)) if kept == given);
+        self.is_same_payload(kept, given) || is_same()
+    }
+
     /// The payloads beside the database, where the server has a place for them.
     pub fn payloads(&self) -> Option<&Payloads> {
         self.0.payloads.as_ref()

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use interlock_core::ids::{DecisionId, RunId, TenantId};
-use interlock_core::json::{Hash, Json};
+use interlock_core::json::{Hash, Json, check_exact};
 use interlock_core::rejection::Rejection;
 use interlock_core::run::decision::Basis;
 use interlock_core::time::Timestamp;
@@ -187,6 +187,7 @@ impl Policies {
     /// What a version, or the one in force, says about an input document.
     #[boxed]
     pub async fn ask(&self, tenant: TenantId, version: Option<u32>, input: &Json) -> Result<PolicySays, EngineError> {
+        check_exact(input.as_str()).map_err(|what| Rejection::InvalidInput { what: format!("`input`: {what}") })?;
         let what = |error: serde_json::Error| format!("`input` is no input document: {error}");
         let input: PolicyInput = input.decode().map_err(|error| Rejection::InvalidInput { what: what(error) })?;
         let bundle = self.bundle(tenant, version).await?;

@@ -2,10 +2,10 @@
 
 pub(crate) mod fire;
 pub(crate) mod follow;
+mod trigger;
 
 use interlock_core::ids::{ScheduleId, TenantId};
 use interlock_core::json::Json;
-use interlock_core::keys::TriggerKey;
 use interlock_core::limits;
 use interlock_core::planted::{Bug, is_planted};
 use interlock_core::rejection::Rejection;
@@ -27,7 +27,9 @@ use crate::error::EngineError;
 use crate::parts::Schedules;
 use crate::triggers::TriggeredRun;
 use crate::workflows::author;
-use crate::{IdempotencyKey, StartWorkflow, Started};
+use crate::{IdempotencyKey, StartWorkflow};
+
+pub use trigger::TriggerSchedule;
 
 /// The client that the idempotency keys of slots belong to.
 pub(crate) const CLIENT: &str = "scheduler";
@@ -160,29 +162,6 @@ impl Schedules {
         let what = by.did("schedule.removed", row.id, &details(row));
         self.0.write_noted(row.tenant, RemoveSchedule { tenant: row.tenant, schedule: row.id }, what).await?;
         Ok(())
-    }
-
-    /// Starts a run now, whatever the clock and the overlap policy say. The request's own id makes repeats one run.
-    #[boxed]
-    pub async fn trigger(
-        &self,
-        tenant: TenantId,
-        named: &str,
-        request: &str,
-        by: Context,
-    ) -> Result<Started, EngineError> {
-        let row = self.get(tenant, named).await?;
-        let slot = format!("now:{request}");
-        let key = TriggerKey::Scheduler { schedule: &row.id.to_string(), slot: &slot }.render()?;
-        let started = self.start_slot(&row, self.0.now(), key, by).await?;
-        let started = Started { run: started.run, replayed: !started.fresh, admission: started.admission };
-        // The run's own events tell of it.
-        self.change_schedule(tenant, &row.id.to_string(), None, |row, _| {
-            row.last_run = Some(started.run);
-            NextLook::AsItIs
-        })
-        .await?;
-        Ok(started)
     }
 
     /// What a schedule will do, as far as the clock tells. A search: for [`Engine::evaluate`], not for an async thread.
@@ -351,15 +330,26 @@ impl Schedules {
         key: String,
         by: Context,
     ) -> Result<TriggeredRun, EngineError> {
-        let inputs = self.slot_inputs(row.tenant, &row.spec.name, &row.spec.inputs, slot, &key).await?;
-        let start = StartWorkflow {
+        let start = self.slot_start(row, slot, &key, by).await?;
+        let idempotency = Some(IdempotencyKey { client: CLIENT.into(), key });
+        self.0.start_keyed(StartWorkflow { idempotency, ..start }).await
+    }
+
+    /// The start of a run for a slot, still without a key of its own.
+    async fn slot_start(
+        &self,
+        row: &ScheduleRow,
+        slot: Timestamp,
+        key: &str,
+        by: Context,
+    ) -> Result<StartWorkflow, EngineError> {
+        let inputs = self.slot_inputs(row.tenant, &row.spec.name, &row.spec.inputs, slot, key).await?;
+        Ok(StartWorkflow {
             workspace: Some(row.spec.workspace.clone()),
-            trigger: Trigger { kind: "schedule".into(), reference: Some(key.clone()) },
+            trigger: Trigger { kind: "schedule".into(), reference: Some(key.to_owned()) },
             started_by: author(row.created_by.clone()),
-            idempotency: Some(IdempotencyKey { client: CLIENT.into(), key }),
             by,
             ..StartWorkflow::new(row.tenant, row.spec.workflow.clone(), inputs)
-        };
-        self.0.start_keyed(start).await
+        })
     }
 }

@@ -2,30 +2,37 @@
 //! not lost: if this server dies, another takes it over when the lock runs out.
 
 use std::collections::BTreeMap;
+use std::ops::ControlFlow;
 use std::time::Duration;
 
 use interlock_core::ids::InboundId;
 use interlock_core::json::{Hash, Json};
+use interlock_core::keys::TriggerKey;
 use interlock_core::limits;
 use interlock_core::planted::{Bug, is_planted};
 use interlock_core::state::IdempotencyState;
-use interlock_core::time::Millis;
+use interlock_core::time::{Millis, Timestamp};
 use interlock_core::trigger::Source;
 use interlock_core::trigger::webhook::{
-    Delivery, ReadError, SignatureError, generic, github, servicenow, slack, standard,
+    Delivery, IdPlace, ReadError, SignatureError, generic, github, servicenow, slack, standard,
 };
-use interlock_store::{BeginDelivery, DeliveryBegun, DeliveryRef, DeliveryRow, InboundRow};
+use interlock_store::{
+    BeginDelivery, DeliveryBegun, DeliveryRef, DeliveryRow, DeliveryTaken, Fingerprint, IdempotencyRecord, InboundRow,
+    SignedBody,
+};
 
 use crate::boxed;
-use crate::commands::process::{self, Outcome};
+use crate::commands::process::{self, Outcome, RUN_MARK};
 use crate::error::EngineError;
 use crate::parts::Webhooks;
 
 /// Deliveries about the same pull request, event, action and head within this span are one.
 pub const SECONDARY_WINDOW: Millis = Millis::from_secs(5);
-/// For this long a body that a generic sender has signed is taken once, whatever id stands beside it: neither the id nor
-/// the time is signed.
+/// For this long a body that GitHub or a generic sender has signed starts its runs once, whatever id stands beside it: neither
+/// the id nor the time is signed.
 pub const REPLAY_WINDOW: Millis = limits::IDEMPOTENCY_COMPLETED_TTL;
+/// How often a delivery is begun while others of the same body give way to it, or to each other.
+const BEGIN_TRIES: usize = 4;
 /// How long a sender waits for the runs to be started before it hears that they will be. Slack gives up after 3 s.
 const ANSWER_WITHIN: Duration = Duration::from_secs(2);
 
@@ -53,10 +60,31 @@ pub enum WebhookAnswer {
     /// It is stored, and will be dealt with.
     Processing {
         delivery: String,
+        duplicate_of: Option<String>,
     },
     /// A question of the sender's, which makes nothing.
     Challenge(String),
     Nothing,
+}
+
+impl WebhookAnswer {
+    fn processing(at: &DeliveryRef) -> Self {
+        Self::Processing { delivery: at.key.clone(), duplicate_of: None }
+    }
+
+    /// The answer of an earlier delivery to a request that says the same under an id of its own: it says which one it repeats.
+    fn for_repeat(self, own: &str, first: &str) -> Self {
+        let told =
+            |outcome: Outcome| Outcome { delivery: own.to_owned(), duplicate_of: Some(first.to_owned()), ..outcome };
+        match self {
+            Self::Done(outcome) => Self::Done(told(outcome)),
+            Self::Replayed(outcome) => Self::Replayed(told(outcome)),
+            Self::Processing { .. } => {
+                Self::Processing { delivery: own.to_owned(), duplicate_of: Some(first.to_owned()) }
+            }
+            other => other,
+        }
+    }
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -102,7 +130,7 @@ impl Webhooks {
         let answer = match read(&endpoint, &request)? {
             slack::Request::SslCheck => WebhookAnswer::Nothing,
             slack::Request::UrlVerification { challenge } => WebhookAnswer::Challenge(challenge),
-            slack::Request::Delivery(delivery) => self.take(endpoint, delivery, &request.body).await?,
+            slack::Request::Delivery(delivery) => self.take(&endpoint, delivery, &request.body).await?,
         };
         Ok(Received { source, answer })
     }
@@ -124,9 +152,20 @@ impl Webhooks {
         .map_err(ReceiveError::from)
     }
 
-    async fn take(&self, endpoint: InboundRow, delivery: Delivery, body: &[u8]) -> Result<WebhookAnswer, ReceiveError> {
+    async fn take(
+        &self,
+        endpoint: &InboundRow,
+        delivery: Delivery,
+        body: &[u8],
+    ) -> Result<WebhookAnswer, ReceiveError> {
         let now = self.0.now();
-        let Delivery { mut key, event, payload, fingerprint } = delivery;
+        let request_hash = Hash::of(body);
+        let signed_body = signed_body(&delivery, request_hash, now)?;
+        let Delivery { mut key, id, event, payload, .. } = delivery;
+        // An id that is not signed cannot take the key of another delivery's run either.
+        if let Some(signed) = signed_body.as_ref().filter(|_| id == IdPlace::Header && key.contains(RUN_MARK)) {
+            key.clone_from(&signed.key);
+        }
         if is_planted(Bug::DeliveryNotRemembered) {
             key.push_str(&self.0.fresh_id().to_string());
         }
@@ -139,24 +178,68 @@ impl Webhooks {
         let at = DeliveryRef { tenant: endpoint.tenant, endpoint: endpoint.id, key };
         let event = event.chars().take(limits::NAME_BYTES_MAX).collect();
         let lock_until = now + limits::IDEMPOTENCY_LOCK;
-        let row = DeliveryRow { at: at.clone(), event, payload, received_at: now, retry_at: Some(lock_until) };
-        let print = fingerprint.map(|text| Hash::of(text.as_bytes()));
-        let window = if endpoint.source == Source::Generic { REPLAY_WINDOW } else { SECONDARY_WINDOW };
-        let begin = BeginDelivery {
-            delivery: row.clone(),
-            source: endpoint.source,
-            request_hash: Hash::of(body),
-            fingerprint: print.map(|print| (print, now - window)),
-            now,
-            lock_until,
+        let delivery = DeliveryRow { at, event, payload, received_at: now, retry_at: Some(lock_until) };
+        let source = endpoint.source;
+        let mut begin = BeginDelivery { delivery, source, request_hash, signed_body, now, lock_until };
+        for _ in 0..BEGIN_TRIES {
+            let taken = self.0.0.store.write(begin.clone()).await.map_err(EngineError::from)?;
+            match self.answer(endpoint, &begin, taken).await? {
+                ControlFlow::Break(answer) => return Ok(answer),
+                ControlFlow::Continue(otherwise) => begin.signed_body = Some(otherwise),
+            }
+        }
+        Err(EngineError::Overloaded.into())
+    }
+
+    /// What is answered to a request that came to this; or in what else it is to be begun once more.
+    async fn answer(
+        &self,
+        endpoint: &InboundRow,
+        begin: &BeginDelivery,
+        taken: DeliveryTaken,
+    ) -> Result<ControlFlow<WebhookAnswer, SignedBody>, ReceiveError> {
+        let DeliveryTaken { key, begun, is_new, is_repeat } = taken;
+        let own = &begin.delivery.at.key;
+        let at = DeliveryRef { key, ..begin.delivery.at.clone() };
+        let signed = begin.signed_body.as_ref().filter(|_| is_repeat);
+        let answer = match begun {
+            DeliveryBegun::Begun(attempt) => {
+                let row = DeliveryRow { at: at.clone(), ..begin.delivery.clone() };
+                let stored = if is_new { None } else { self.0.0.store.delivery(&at).await? };
+                self.answer_in_time(endpoint.clone(), stored.unwrap_or(row), attempt).await?
+            }
+            DeliveryBegun::InFlight => WebhookAnswer::processing(&at),
+            DeliveryBegun::Mismatch => return self.another_body(endpoint, begin, &at).await.map(ControlFlow::Continue),
+            DeliveryBegun::Finished | DeliveryBegun::Spent | DeliveryBegun::Gone => {
+                let record = self.0.0.store.idempotency(at.tenant, &at.client(), &at.key).await?;
+                if let Some(signed) = signed
+                    && has_started_nothing(record.as_ref())
+                {
+                    return Ok(ControlFlow::Continue(SignedBody { instead_of: Some(at.key), ..signed.clone() }));
+                }
+                answered_before(&at, endpoint.source, record)?
+            }
         };
-        let begun = self.0.0.store.write(begin).await.map_err(EngineError::from)?;
-        match begun {
-            DeliveryBegun::Begun(attempt) => self.answer_in_time(endpoint, row, attempt).await,
-            DeliveryBegun::Recent => self.duplicate(&at, print).await,
-            DeliveryBegun::InFlight => Ok(WebhookAnswer::Processing { delivery: at.key }),
-            DeliveryBegun::Mismatch => Err(ReceiveError::Mismatch { of: endpoint.source }),
-            _ => self.answered_before(&at, endpoint.source).await,
+        // What it is about may have brought the body to the delivery under its own id.
+        let is_another = is_repeat && *own != at.key;
+        Ok(ControlFlow::Break(if is_another { answer.for_repeat(own, &at.key) } else { answer }))
+    }
+
+    /// The id was used for another body. That is the sender's mistake where both bodies have the id, which is signed there.
+    /// Else the other one has come with it in a header, where anybody may have put it: this body stands for itself.
+    async fn another_body(
+        &self,
+        endpoint: &InboundRow,
+        begin: &BeginDelivery,
+        at: &DeliveryRef,
+    ) -> Result<SignedBody, ReceiveError> {
+        let id_of = |row: &DeliveryRow| row.payload.to_value().ok().and_then(|payload| generic::id_in(&payload));
+        let id = id_of(&begin.delivery);
+        let other = self.0.0.store.delivery(at).await?;
+        let is_mistake = id.is_some() && other.is_some_and(|other| id_of(&other) == id);
+        match &begin.signed_body {
+            Some(signed) if signed.has_id && !is_mistake => Ok(SignedBody { has_id: false, ..signed.clone() }),
+            _ => Err(ReceiveError::Mismatch { of: endpoint.source }),
         }
     }
 
@@ -168,45 +251,53 @@ impl Webhooks {
         attempt: u32,
     ) -> Result<WebhookAnswer, ReceiveError> {
         let engine = self.0.clone();
-        let key = row.at.key.clone();
+        let at = row.at.clone();
         let work = self.0.0.tasks.spawn(async move { process::process(&engine, &endpoint, &row, attempt).await });
         match tokio::time::timeout(ANSWER_WITHIN, work).await {
             Ok(Ok(outcome)) => Ok(WebhookAnswer::Done(outcome?)),
             // It goes on; or it has panicked, and is taken over later.
-            Ok(Err(_)) | Err(_) => Ok(WebhookAnswer::Processing { delivery: key }),
+            Ok(Err(_)) | Err(_) => Ok(WebhookAnswer::processing(&at)),
         }
     }
+}
 
-    /// The same was sent a moment ago under another id: this one is done with, gets the first one's answer, and says which it
-    /// repeats.
-    async fn duplicate(&self, at: &DeliveryRef, print: Option<Hash>) -> Result<WebhookAnswer, ReceiveError> {
-        let holder = match print {
-            Some(print) => self.0.0.store.fingerprint_holder(at.tenant, at.endpoint, print).await?,
-            None => None,
-        };
-        let first = match &holder {
-            Some(key) => self.0.0.store.idempotency(at.tenant, &at.client(), key).await?,
-            None => None,
-        };
-        // What the first one was answered; nothing yet while it is being dealt with.
-        let first = first.and_then(|record| record.response).and_then(|response| response.decode::<Outcome>().ok());
-        let outcome = Outcome { delivery: at.key.clone(), duplicate_of: holder, ..first.unwrap_or_default() };
-        process::finish(&self.0, at, 1, Ok(&outcome)).await?;
-        Ok(WebhookAnswer::Replayed(outcome))
+/// What a delivery is known by whose id is not signed, or not for all deliveries of its source.
+fn signed_body(delivery: &Delivery, hash: Hash, now: Timestamp) -> Result<Option<SignedBody>, ReceiveError> {
+    if delivery.id == IdPlace::Proven {
+        return Ok(None);
     }
+    let print = |text: &str, window: Millis| Fingerprint { hash: Hash::of(text.as_bytes()), since: now - window };
+    Ok(Some(SignedBody {
+        body: print(&hash.to_string(), REPLAY_WINDOW),
+        about: delivery.fingerprint.as_ref().map(|text| print(text, SECONDARY_WINDOW)),
+        key: TriggerKey::Body { hash }.render().map_err(EngineError::from)?,
+        has_id: delivery.id == IdPlace::Body,
+        instead_of: None,
+    }))
+}
 
-    async fn answered_before(&self, at: &DeliveryRef, of: Source) -> Result<WebhookAnswer, ReceiveError> {
-        let record = self.0.0.store.idempotency(at.tenant, &at.client(), &at.key).await?;
-        let Some(record) = record else { return Ok(WebhookAnswer::Processing { delivery: at.key.clone() }) };
-        match (record.state, record.response) {
-            (IdempotencyState::Completed, Some(response)) => {
-                let outcome = response.decode().unwrap_or_else(|_| Outcome::of(&at.key));
-                Ok(WebhookAnswer::Replayed(outcome))
-            }
-            (IdempotencyState::Completed, None) => Ok(WebhookAnswer::Replayed(Outcome::of(&at.key))),
-            (IdempotencyState::Processing, _) => Ok(WebhookAnswer::Processing { delivery: at.key.clone() }),
-            (IdempotencyState::Failed, _) => Err(ReceiveError::Failed { of, why: record.error.unwrap_or_default() }),
+/// Whether a delivery that was dealt with has left nothing that a second one of the same body would repeat. What cannot be
+/// read may have.
+fn has_started_nothing(record: Option<&IdempotencyRecord>) -> bool {
+    let Some(record) = record else { return true };
+    let outcome = record.response.as_ref().and_then(|response| response.decode::<Outcome>().ok());
+    record.state == IdempotencyState::Completed && outcome.is_some_and(|outcome| outcome.runs.is_empty())
+}
+
+fn answered_before(
+    at: &DeliveryRef,
+    of: Source,
+    record: Option<IdempotencyRecord>,
+) -> Result<WebhookAnswer, ReceiveError> {
+    let Some(record) = record else { return Ok(WebhookAnswer::processing(at)) };
+    match (record.state, record.response) {
+        (IdempotencyState::Completed, Some(response)) => {
+            let outcome = response.decode().unwrap_or_else(|_| Outcome::of(&at.key));
+            Ok(WebhookAnswer::Replayed(outcome))
         }
+        (IdempotencyState::Completed, None) => Ok(WebhookAnswer::Replayed(Outcome::of(&at.key))),
+        (IdempotencyState::Processing, _) => Ok(WebhookAnswer::processing(at)),
+        (IdempotencyState::Failed, _) => Err(ReceiveError::Failed { of, why: record.error.unwrap_or_default() }),
     }
 }
 

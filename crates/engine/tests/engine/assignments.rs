@@ -31,7 +31,7 @@ pub fn times(ack: Millis, attempt: Millis) -> EngineOptions {
 }
 
 /// With an attempt to find a worker that is over soon.
-fn quick() -> EngineOptions {
+pub fn quick() -> EngineOptions {
     times(Millis::from_mins(5), Millis(150))
 }
 
@@ -139,6 +139,27 @@ pub async fn does_a_step(engine: &Engine, session: SessionId) {
 
 async fn loaded(engine: &Engine, tenant: TenantId, run: RunId) -> Run {
     engine.store().load_runs(&[(tenant, run)]).await.unwrap().pop().unwrap()
+}
+
+/// Waits until the run says of its search what has this part, and answers all of it. No attempt may have been counted by then.
+pub async fn waits_because(engine: &Engine, tenant: TenantId, run: RunId, part: &str) -> String {
+    let looking = async {
+        loop {
+            let events = engine.store().events(tenant, run, 0, 100).await.unwrap();
+            let told = events.into_iter().map(|event| event.event.to_value().unwrap());
+            let told = told.filter(|event| event["event"] == "session.unassigned");
+            let mut told = told.filter_map(|event| event["why"].as_str().map(str::to_owned));
+            if let Some(why) = told.find(|why| why.contains(part)) {
+                return why;
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    let why = tokio::time::timeout(PATIENCE, looking).await.expect("the run says why it waits");
+    let run = loaded(engine, tenant, run).await;
+    assert!(!run.state.is_terminal(), "{:?}", run.reason);
+    assert_eq!(run.notes.assignment.unwrap().failures, [], "{why}");
+    why
 }
 
 async fn names(engine: &Engine, tenant: TenantId, run: RunId) -> Vec<String> {
@@ -308,6 +329,24 @@ on_both! {
         engine.workers().unregister(leaves).await.unwrap();
         takes(&engine, stays).await;
         does_a_step(&engine, stays).await;
+        assert_eq!(ends(&engine, tenant, run).await, RunState::Succeeded);
+        stop(engine).await;
+    }
+
+    async fn a_run_whose_worker_left_in_good_order_waits_for_another_one(database: &Database) {
+        let engine = engine_with(database, quick()).await;
+        let tenant = tenant(&engine, |_| {}).await;
+        let leaves = keeper(&engine, "leaves").await;
+        let run = engine.runs().start(start(tenant, &commands(2), "null")).await.unwrap().run;
+        takes(&engine, leaves).await;
+        does_a_step(&engine, leaves).await;
+        engine.workers().unregister(leaves).await.unwrap();
+        let why = waits_because(&engine, tenant, run, "waits for another worker").await;
+        assert!(why.contains("`leaves` had the run"), "{why}");
+        let comes = keeper(&engine, "comes").await;
+        takes(&engine, comes).await;
+        assert_eq!(loaded(&engine, tenant, run).await.notes.assignment.unwrap().left_by, None);
+        does_a_step(&engine, comes).await;
         assert_eq!(ends(&engine, tenant, run).await, RunState::Succeeded);
         stop(engine).await;
     }

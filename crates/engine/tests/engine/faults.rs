@@ -14,8 +14,8 @@ use interlock_engine::{Engine, EngineOptions};
 use interlock_store::{SessionRow, SetSessionMaintenance};
 
 use crate::assignments::{
-    claimed, commands, does_a_step, lone_command, losing, offered, patient, register, register_with, shared, takes,
-    taking, times,
+    claimed, commands, does_a_step, lone_command, losing, offered, patient, quick, register, register_with, shared,
+    takes, taking, times, waits_because,
 };
 use crate::harness::{Database, PATIENCE, done, ends, engine_with, plan, report, start, stop, tenant};
 use crate::on_both;
@@ -263,6 +263,22 @@ on_both! {
         };
         report(&engine, session, &step, done("1")).await;
         assert_eq!(ends(&engine, tenant, task).await, RunState::Succeeded);
+        stop(engine).await;
+    }
+
+    async fn a_run_waits_for_a_worker_in_maintenance_and_does_not_fail(database: &Database) {
+        let engine = engine_with(database, quick()).await;
+        let tenant = tenant(&engine, |_| {}).await;
+        let session = register(&engine, "box", Some(tenant)).await;
+        maintain(&engine, tenant, session, None).await;
+        let run = engine.runs().start(start(tenant, &commands(1), "null")).await.unwrap().run;
+        let why = waits_because(&engine, tenant, run, "out of service").await;
+        assert!(why.contains("`box` (maintenance)"), "{why}");
+        assert!(!is_offered(&engine, session).await);
+        set_maintenance(&engine, tenant, session, None).await;
+        assert_eq!(takes(&engine, session).await.at.run, run);
+        does_a_step(&engine, session).await;
+        assert_eq!(ends(&engine, tenant, run).await, RunState::Succeeded);
         stop(engine).await;
     }
 

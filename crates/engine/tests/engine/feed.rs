@@ -10,7 +10,7 @@ use interlock_core::plan::StepSpec;
 use interlock_core::time::{Millis, Timestamp};
 use interlock_core::trigger::EndpointState;
 use interlock_engine::{Engine, EngineOptions};
-use interlock_store::{AddOutbound, Options, OutboundRow, Secrets, Sweep};
+use interlock_store::{AddOutbound, OpenError, Options, OutboundRow, RaiseEpoch, Secrets, Store, Sweep};
 
 on_both! {
     async fn a_tenants_feed_is_complete_ordered_and_without_repeats(database: &Database) {
@@ -152,7 +152,12 @@ async fn a_server_whose_database_was_restored_stops() {
     let plan = plan(vec![StepSpec::task("a", "a")]);
     engine.runs().start(start(tenant, &plan, "null")).await.unwrap();
     let tool = Options::new(ServerId(options().ids.fresh()));
-    interlock_store::restore(None, &database.url, tool).await.unwrap();
+    let refused = interlock_store::restore(None, &database.url, tool.clone()).await.unwrap_err();
+    assert!(matches!(refused, OpenError::InService { .. }), "not under a server: {refused}");
+    // It happens all the same where the database does not know of the server: in a failover, for one.
+    let store = Store::open(&database.url, tool).await.unwrap();
+    store.write(RaiseEpoch).await.unwrap();
+    store.close().await;
     let noticed = async {
         loop {
             if let Err(error) = engine.runs().start(start(tenant, &plan, "null")).await {

@@ -12,7 +12,8 @@ use interlock_core::state::RunState;
 use interlock_core::work::{AttemptRef, WorkerHello};
 use interlock_engine::Engine;
 
-use crate::harness::{Database, done, ends, engine, hello, plan, report, start, stop, tenant, work};
+use crate::assignments::{commands, does_a_step, offered, patient, quick, register, takes, taking, waits_because};
+use crate::harness::{Database, done, ends, engine, engine_with, hello, plan, report, start, stop, tenant, work};
 use crate::on_both;
 
 const RUNS: usize = 150;
@@ -135,6 +136,63 @@ on_both! {
         assert_eq!(report(&engine, session, &first, done("1")).await, None);
         assert_eq!(poll(300).await.unwrap(), []);
         work(&engine, 1, |_| async { done("2") });
+        assert_eq!(ends(&engine, tenant, run).await, RunState::Succeeded);
+        stop(engine).await;
+    }
+
+    async fn a_worker_elsewhere_goes_on_with_the_run_that_it_has_while_it_is_off(database: &Database) {
+        let engine = engine_with(database, patient()).await;
+        let tenant = tenant(&engine, |_| {}).await;
+        let session = register(&engine, "box", Some(tenant)).await;
+        let run = engine.runs().start(start(tenant, &commands(2), "null")).await.unwrap().run;
+        takes(&engine, session).await;
+        switch(&engine, tenant, false).await;
+        let other = engine.runs().start(start(tenant, &commands(1), "null")).await.unwrap().run;
+        let task = plan(vec![StepSpec::task("t", "work")]);
+        let task = engine.runs().start(start(tenant, &task, "null")).await.unwrap().run;
+        does_a_step(&engine, session).await;
+        does_a_step(&engine, session).await;
+        assert_eq!(ends(&engine, tenant, run).await, RunState::Succeeded);
+        engine.workers().heartbeat(session, &[], false).await.unwrap();
+        assert_eq!(engine.workers().poll(session, 1, Duration::from_millis(400)).await.unwrap(), []);
+        assert_eq!(engine.workers().take_run_offers(session), [], "neither the run nor the task");
+        assert!(engine.workers().notice(session).is_some_and(|notice| notice.contains("the runs that it has")));
+        work(&engine, 1, |_| async { done("1") });
+        assert_eq!(ends(&engine, tenant, task).await, RunState::Succeeded);
+
+        switch(&engine, tenant, true).await;
+        assert_eq!(takes(&engine, session).await.at.run, other);
+        does_a_step(&engine, session).await;
+        assert_eq!(ends(&engine, tenant, other).await, RunState::Succeeded);
+        stop(engine).await;
+    }
+
+    async fn a_run_that_needs_a_worker_elsewhere_waits_while_it_is_off_and_does_not_fail(database: &Database) {
+        let engine = engine_with(database, quick()).await;
+        let tenant = tenant(&engine, |tenant| tenant.settings.worker_orchestration = false).await;
+        let session = register(&engine, "box", Some(tenant)).await;
+        let run = engine.runs().start(start(tenant, &commands(1), "null")).await.unwrap().run;
+        waits_because(&engine, tenant, run, "worker_orchestration.enabled is off").await;
+        switch(&engine, tenant, true).await;
+        assert_eq!(takes(&engine, session).await.at.run, run);
+        does_a_step(&engine, session).await;
+        assert_eq!(ends(&engine, tenant, run).await, RunState::Succeeded);
+        stop(engine).await;
+    }
+
+    // An offer that was made before the switch is no attempt: the run stays where it was.
+    async fn a_run_that_is_taken_after_the_switch_goes_back(database: &Database) {
+        let engine = engine_with(database, patient()).await;
+        let tenant = tenant(&engine, |_| {}).await;
+        let session = register(&engine, "box", Some(tenant)).await;
+        let run = engine.runs().start(start(tenant, &commands(1), "null")).await.unwrap().run;
+        let offer = offered(&engine, session).await;
+        switch(&engine, tenant, false).await;
+        engine.workers().answer_offer(session, taking(&offer)).await.unwrap();
+        waits_because(&engine, tenant, run, "worker_orchestration.enabled is off").await;
+        switch(&engine, tenant, true).await;
+        assert_eq!(takes(&engine, session).await.number, offer.number + 1);
+        does_a_step(&engine, session).await;
         assert_eq!(ends(&engine, tenant, run).await, RunState::Succeeded);
         stop(engine).await;
     }

@@ -150,7 +150,7 @@ on_both! {
         assert!(!reports(&engine, session, &claimed, dead()).await.unwrap(), "the step has failed by this very report");
         assert_eq!(engine.health().counters().late_reports(), 0);
         let other = reports(&engine, session, &claimed, done("1")).await;
-        assert!(matches!(other, Err(EngineError::Rejected(Rejection::StaleAttempt { .. }))), "{other:?}");
+        assert!(matches!(other, Err(EngineError::Rejected(Rejection::ReportedOtherwise { .. }))), "{other:?}");
         assert_eq!(engine.health().counters().late_reports(), 1);
         stop(engine).await;
     }

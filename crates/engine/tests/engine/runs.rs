@@ -22,6 +22,7 @@ use interlock_core::work::{Assignment, EffectAnswer, EffectIntent, EffectOutcome
 use interlock_engine::commands::signal::{SignalRequest, Signaled};
 use interlock_engine::commands::vote::VoteRequest;
 use interlock_engine::{Engine, EngineError, IdempotencyKey};
+use interlock_store::SourceId;
 
 fn task(key: &str) -> StepSpec {
     StepSpec::task(key, key)
@@ -153,7 +154,7 @@ on_both! {
         });
         let signal = |key: &str, id: &str| SignalRequest {
             tenant, signal_type: "go".into(), key: key.into(),
-            payload: Json::parse(r#"{"n":1}"#, 100).unwrap(), source_id: Some(id.into()), broadcast: false,
+            payload: Json::parse(r#"{"n":1}"#, 100).unwrap(), source_id: Some(SourceId::of_tenant(id)), broadcast: false,
             run: None,
         };
         // Early.

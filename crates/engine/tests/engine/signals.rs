@@ -12,12 +12,13 @@ use interlock_core::time::Timestamp;
 use interlock_engine::audit::Actor;
 use interlock_engine::clock::Clock;
 use interlock_engine::commands::announce::Origin;
-use interlock_engine::commands::signal::SignalRequest;
+use interlock_engine::commands::signal::{SignalRequest, Signaled};
 use interlock_engine::deliver::NoOtherDestinations;
 use interlock_engine::ids::IdSource;
-use interlock_engine::{ApplyWorkflow, Engine, EngineOptions, Expected};
+use interlock_engine::{ApplyWorkflow, Engine, EngineError, EngineOptions, Expected};
 use interlock_store::{
-    CommitFault, FaultFrom, Faults, Mode, NoFaults, Options, Page, RunFilter, Store, StoreUrl, Tenant, forget_memory,
+    CommitFault, FaultFrom, Faults, Mode, NoFaults, Options, Page, RunFilter, SignalScope, SourceId, Store, StoreUrl,
+    Tenant, forget_memory,
 };
 use uuid::Uuid;
 
@@ -47,7 +48,7 @@ fn alarm(tenant: TenantId, source_id: Option<&str>) -> SignalRequest {
         signal_type: "alarm".into(),
         key: "db-1".into(),
         payload: Json::trusted("1"),
-        source_id: source_id.map(str::to_owned),
+        source_id: source_id.map(SourceId::of_tenant),
         broadcast: false,
         run: None,
     }
@@ -119,6 +120,33 @@ async fn a_signal_that_is_stored_starts_its_run_whatever_becomes_of_the_server()
 }
 
 on_both! {
+    async fn another_signal_under_a_name_is_refused(database: &Database) {
+        let engine = harness::engine(database).await;
+        let tenant = harness::tenant(&engine, |_| {}).await;
+        for (scope, is_of_key) in
+            [(SignalScope::Tenant, false), (SignalScope::Message, false), (SignalScope::Request, true)]
+        {
+            let send = async |payload: &str| {
+                let source_id = Some(SourceId { scope: scope.clone(), name: "m-1".into() });
+                let request = SignalRequest { payload: Json::trusted(payload), source_id, ..alarm(tenant, None) };
+                engine.signals().signal(request).await
+            };
+            let first = send(r#"{"a":1,"b":2}"#).await;
+            assert!(matches!(first, Ok(Signaled::Stored(_))), "{scope:?}: {first:?}");
+            let again = send(r#"{ "b": 2, "a": 1 }"#).await;
+            assert!(matches!(again, Ok(Signaled::Duplicate)), "{scope:?}: {again:?}");
+            match send(r#"{"a":1,"b":3}"#).await {
+                // A name that follows from a key is not the sender's to change.
+                Err(EngineError::IdempotencyMismatch) if is_of_key => {}
+                Err(EngineError::SourceIdTaken { name }) if !is_of_key => assert_eq!(name, "m-1"),
+                other => panic!("{scope:?}: {other:?}"),
+            }
+        }
+        let stored = engine.store().pending_signals(tenant, "alarm", "db-1", Timestamp(0), 10).await.unwrap();
+        assert_eq!(stored.len(), 3);
+        stop(engine).await;
+    }
+
     async fn old_signals_hide_no_new_one(database: &Database) {
         let engine = harness::engine(database).await;
         let tenant = harness::tenant(&engine, |_| {}).await;

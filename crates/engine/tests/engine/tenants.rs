@@ -11,6 +11,7 @@ use interlock_core::time::Timestamp;
 use interlock_core::work::{EffectAnswer, EffectIntent, EffectOutcome, Report, WorkerHello};
 use interlock_engine::EngineError;
 use interlock_engine::commands::signal::SignalRequest;
+use interlock_store::SourceId;
 
 on_both! {
     async fn a_session_speaks_only_for_its_own_tenant(database: &Database) {
@@ -49,7 +50,7 @@ on_both! {
         let tenant = TenantId(engine.fresh_id());
         let payload = Json::null();
         let signal =
-            SignalRequest { tenant, signal_type: "go".into(), key: "k".into(), payload, source_id: Some("1".into()), broadcast: false, run: None };
+            SignalRequest { tenant, signal_type: "go".into(), key: "k".into(), payload, source_id: Some(SourceId::of_tenant("1")), broadcast: false, run: None };
         for _ in 0..2 {
             let answer = engine.signals().signal(signal.clone()).await;
             assert!(

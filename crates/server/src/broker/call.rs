@@ -8,6 +8,7 @@ use axum::http::header;
 use interlock_broker::message::{CallEntry, CallMessage};
 use interlock_broker::{Sealer, StreamEntry, key_of_text, limits};
 use interlock_core::ids::TenantId;
+use interlock_core::json::Hash;
 use interlock_core::time::Timestamp;
 
 use super::recent::CallName;
@@ -60,7 +61,11 @@ impl BelievedCall {
         }
         Ok(Self {
             entry: String::new(),
-            name: CallName { channel: ticket.channel.into(), key: Arc::from(&*message.idempotency_key) },
+            name: CallName {
+                channel: ticket.channel.into(),
+                key: Arc::from(&*message.idempotency_key),
+                digest: Hash::of(format!("{} {}", message.call, message.body.get()).as_bytes()).0,
+            },
             tenant: ticket.tenant,
             sealer,
             traceparent: message.traceparent.into_owned(),

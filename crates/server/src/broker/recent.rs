@@ -17,11 +17,13 @@ const CALLS_MAX: usize = 100_000;
 /// Of the answers that are kept.
 const BYTES_MAX: usize = 16 << 20;
 
-/// Names a call: its channel, and the idempotency key that its worker has given it.
+/// Names a call: its channel, and the idempotency key that its worker has given it. Another call under the same key is another one.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct CallName {
     pub channel: Arc<str>,
     pub key: Arc<str>,
+    /// The hash of its address and its body.
+    pub digest: [u8; 32],
 }
 
 /// An answer as it was written.
@@ -96,7 +98,7 @@ mod tests {
     use super::*;
 
     fn name(key: usize) -> CallName {
-        CallName { channel: "c".into(), key: key.to_string().into() }
+        CallName { channel: "c".into(), key: key.to_string().into(), digest: [0; 32] }
     }
 
     fn answer(bytes: usize) -> WrittenAnswer {
@@ -108,14 +110,16 @@ mod tests {
         let (mut recent, now) = (RecentCalls::default(), Instant::now());
         assert_eq!(recent.begin(&name(1), now), KnownCall::New);
         assert_eq!(recent.begin(&name(1), now), KnownCall::UnderWay);
-        let elsewhere = CallName { channel: "d".into(), key: "1".into() };
+        let elsewhere = CallName { channel: "d".into(), ..name(1) };
         assert_eq!(recent.begin(&elsewhere, now), KnownCall::New, "another channel's");
+        let other = CallName { digest: [1; 32], ..name(1) };
+        assert_eq!(recent.begin(&other, now), KnownCall::New, "another call under its key");
         recent.answered(&name(1), answer(3));
         assert_eq!(recent.begin(&name(1), now + KEPT / 2), KnownCall::Answered(answer(3)));
         recent.forget(&name(1));
         assert_eq!(recent.begin(&name(1), now), KnownCall::New, "it had no answer");
         assert_eq!(recent.begin(&name(1), now + KEPT), KnownCall::New, "it was long ago");
-        assert_eq!((recent.bytes, recent.calls.len()), (0, 1));
+        assert_eq!((recent.bytes, recent.calls.len()), (0, 1), "all others were long ago");
     }
 
     #[test]

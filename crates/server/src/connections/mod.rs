@@ -59,7 +59,7 @@ pub struct ConnectionOptions {
     /// How long a body may stay silent, and how long it may take as a whole.
     pub body_idle_timeout: Duration,
     pub body_timeout: Duration,
-    /// Bytes of bodies that have not come in completely, of all connections.
+    /// Bytes that may be allocated for bodies that have not come in completely, of all connections.
     pub unfinished_bytes_max: usize,
 }
 
@@ -215,6 +215,7 @@ where
         .timer(TokioTimer::new())
         .header_read_timeout(options.header_timeout)
         .max_header_size(limits::HEAD_BYTES_MAX)
+        .max_buf_size(limits::CONNECTION_BUFFER_BYTES_MAX)
         .serve_connection(TokioIo::new(stream), service)
         .with_upgrades();
     let mut connection = pin!(connection);

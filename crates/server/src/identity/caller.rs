@@ -240,8 +240,10 @@ impl Caller {
         if at.tenant == self.tenant { Ok(()) } else { Err(ApiError::unknown_run(at.run)) }
     }
 
-    /// The workspace of what this caller starts or looks for.
+    /// The workspace of what this caller starts or looks for. A name that says nothing is refused: it is neither none nor all
+    /// of them.
     pub fn workspace_for(&self, asked: Option<String>) -> Result<Option<String>, ApiError> {
+        let asked = crate::request::text("workspace", asked)?;
         match (&self.workspace, asked) {
             (Some(own), Some(asked)) if **own != *asked => {
                 Err(ApiError::invalid(format!("this key is for workspace `{own}` and has nothing to do with another")))

@@ -7,9 +7,9 @@ use futures::stream::unfold;
 use interlock_core::time::Millis;
 use interlock_engine::EngineError;
 use interlock_protocol::live::{Control, Cursor};
-use tokio::time::{Instant, timeout};
+use tokio::time::timeout;
 
-use super::credential::Credential;
+use super::credential::{Credential, CredentialCheck};
 use super::frame::{Frame, control_event};
 use super::hub::Hub;
 use super::subscription::{Next, Subscription};
@@ -47,30 +47,36 @@ pub fn stream(hub: Hub, subscription: Subscription, credential: Credential) -> R
 }
 
 impl Reading {
-    async fn refusal_if_revoked(&mut self) -> Option<Bytes> {
-        if Instant::now() < self.credential.due() || !self.credential.is_revoked().await {
-            return None;
+    async fn next(&mut self) -> Bytes {
+        let shutdown = self.hub.shutdown().clone();
+        loop {
+            let before = self.subscription.cursor();
+            match shutdown.run_until_cancelled(self.credential.check()).await {
+                Some(CredentialCheck::Counts) => {}
+                Some(CredentialCheck::Unknown) => return heartbeat(),
+                Some(CredentialCheck::Over) => return self.last_word(&Credential::refusal()),
+                None => {
+                    let last_event_id = Cursor::after(before).to_string();
+                    return self.last_word(&Control::Closing { last_event_id });
+                }
+            }
+            let next = tokio::select! {
+                () = shutdown.cancelled() => Err(EngineError::Closed),
+                next = timeout(HEARTBEAT.as_duration(), self.subscription.next()) => match next {
+                    Ok(next) => next,
+                    Err(_) => return heartbeat(),
+                },
+            };
+            // It may have been due while this waited: what has come is told after the look.
+            if self.credential.is_due() && next.is_ok() {
+                self.subscription.move_to(before);
+                continue;
+            }
+            return self.told(next);
         }
-        self.over = true;
-        Some(control_event(&Credential::refusal()))
     }
 
-    async fn next(&mut self) -> Bytes {
-        if let Some(refusal) = self.refusal_if_revoked().await {
-            return refusal;
-        }
-        let shutdown = self.hub.shutdown().clone();
-        let next = tokio::select! {
-            () = shutdown.cancelled() => Err(EngineError::Closed),
-            next = timeout(HEARTBEAT.as_duration(), self.subscription.next()) => match next {
-                Ok(next) => next,
-                Err(_) => return control_event(&Control::Heartbeat { last_event_id: String::new() }),
-            },
-        };
-        // It may have been due while this waited.
-        if let Some(refusal) = self.refusal_if_revoked().await {
-            return refusal;
-        }
+    fn told(&mut self, next: Result<Next, EngineError>) -> Bytes {
         let last_event_id = Cursor::after(self.subscription.cursor()).to_string();
         let last_word = match next {
             Ok(Next::Frames(frames)) => return joined(frames),
@@ -86,9 +92,17 @@ impl Reading {
                 Control::Closing { last_event_id }
             }
         };
-        self.over = true;
-        control_event(&last_word)
+        self.last_word(&last_word)
     }
+
+    fn last_word(&mut self, control: &Control) -> Bytes {
+        self.over = true;
+        control_event(control)
+    }
+}
+
+fn heartbeat() -> Bytes {
+    control_event(&Control::Heartbeat { last_event_id: String::new() })
 }
 
 /// One frame is passed on as it is; several are written in one go.

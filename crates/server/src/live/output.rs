@@ -12,10 +12,10 @@ use interlock_engine::EngineError;
 use interlock_engine::output::{OutputNews, OutputWatcher};
 use interlock_protocol::live::Control;
 use interlock_protocol::output::{OutputId, OutputView};
-use interlock_store::OutputRow;
-use tokio::time::{Instant, timeout};
+use interlock_store::{OutputPlace, OutputRow};
+use tokio::time::timeout;
 
-use super::credential::Credential;
+use super::credential::{Credential, CredentialCheck};
 use super::frame::control_event;
 use super::hub::Hub;
 use crate::seats::Seat;
@@ -54,33 +54,54 @@ pub fn stream_output((hub, seat): (Hub, Seat), watcher: OutputWatcher, credentia
 
 impl Following {
     async fn next(&mut self) -> Bytes {
-        if self.credential.due() <= Instant::now() && self.credential.is_revoked().await {
-            self.over = true;
-            return control_event(&Credential::refusal());
-        }
         let shutdown = self.hub.shutdown().clone();
-        let next = tokio::select! {
-            () = shutdown.cancelled() => Err(EngineError::Closed),
-            next = timeout(HEARTBEAT.as_duration(), self.watcher.next()) => match next {
-                Ok(next) => next,
-                Err(_) => return control_event(&Control::Heartbeat { last_event_id: String::new() }),
-            },
-        };
-        let place = self.watcher.place();
-        let last_event_id = OutputId { attempt: place.attempt, seq: place.seq }.to_string();
-        let last_word = match next {
-            Ok(OutputNews::Chunks(rows)) => return events(rows),
-            Ok(OutputNews::End) => Control::End { last_event_id },
-            Err(error) => {
-                if !matches!(error, EngineError::Closed) {
-                    tracing::warn!(%error, "a stream of output could not be read");
-                }
-                Control::Closing { last_event_id }
+        loop {
+            let before = self.watcher.place();
+            match shutdown.run_until_cancelled(self.credential.check()).await {
+                Some(CredentialCheck::Counts) => {}
+                Some(CredentialCheck::Unknown) => return heartbeat(),
+                Some(CredentialCheck::Over) => return self.last_word(&Credential::refusal()),
+                None => return self.last_word(&Control::Closing { last_event_id: id_of(before) }),
             }
-        };
-        self.over = true;
-        control_event(&last_word)
+            let next = tokio::select! {
+                () = shutdown.cancelled() => Err(EngineError::Closed),
+                next = timeout(HEARTBEAT.as_duration(), self.watcher.next()) => match next {
+                    Ok(next) => next,
+                    Err(_) => return heartbeat(),
+                },
+            };
+            // It may have been due while this waited: what has come is told after the look.
+            if self.credential.is_due() && next.is_ok() {
+                self.watcher.move_to(before);
+                continue;
+            }
+            let last_event_id = id_of(self.watcher.place());
+            let last_word = match next {
+                Ok(OutputNews::Chunks(rows)) => return events(rows),
+                Ok(OutputNews::End) => Control::End { last_event_id },
+                Err(error) => {
+                    if !matches!(error, EngineError::Closed) {
+                        tracing::warn!(%error, "a stream of output could not be read");
+                    }
+                    Control::Closing { last_event_id }
+                }
+            };
+            return self.last_word(&last_word);
+        }
     }
+
+    fn last_word(&mut self, control: &Control) -> Bytes {
+        self.over = true;
+        control_event(control)
+    }
+}
+
+fn heartbeat() -> Bytes {
+    control_event(&Control::Heartbeat { last_event_id: String::new() })
+}
+
+fn id_of(place: OutputPlace) -> String {
+    OutputId { attempt: place.attempt, seq: place.seq }.to_string()
 }
 
 fn events(rows: Vec<OutputRow>) -> Bytes {

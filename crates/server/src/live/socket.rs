@@ -10,7 +10,7 @@ use interlock_protocol::live::{Control, Cursor, Subscribe, close};
 use tokio::time::{Instant, sleep_until, timeout};
 use tokio_tungstenite::tungstenite::{self, error::ProtocolError};
 
-use super::credential::Credential;
+use super::credential::{Credential, CredentialCheck};
 use super::cursor::{ahead, cursor};
 use super::frame::{Frame, control_message};
 use super::hub::Hub;
@@ -139,13 +139,27 @@ async fn follow(
     let here = |subscription: &Subscription| Cursor::after(subscription.cursor()).to_string();
     socket.say(&Control::Subscribed { last_event_id: here(&subscription) }).await?;
     let mut silent_since = Instant::now();
+    // Not while nobody knows whether the credential counts.
+    let mut tells = true;
     loop {
+        if credential.due() <= Instant::now()
+            && let Some(found) = hub.shutdown().run_until_cancelled(credential.check()).await
+        {
+            if found == CredentialCheck::Over {
+                socket.close(&Credential::refusal(), close::UNAUTHORIZED).await;
+                return Ok(());
+            }
+            tells = found == CredentialCheck::Counts;
+        }
+        let before = subscription.cursor();
         tokio::select! {
             () = hub.shutdown().cancelled() => {
                 socket.close(&Control::Closing { last_event_id: here(&subscription) }, close::RESTART).await;
                 return Ok(());
             }
-            next = subscription.next() => match next {
+            next = subscription.next(), if tells => match next {
+                // It was due while this waited: what has come is told after the look.
+                Ok(_) if credential.is_due() => subscription.move_to(before),
                 Ok(Next::Frames(frames)) => {
                     socket.send(frames).await?;
                     silent_since = Instant::now();
@@ -169,10 +183,10 @@ async fn follow(
                 }
             },
             heard = socket.hear() => match heard? {
-                WatcherMessage::Subscribe { last_event_id, .. } => {
-                    match moved(hub, topic, last_event_id.as_deref()).await {
-                        Ok(fresh) => {
-                            subscription = fresh;
+                WatcherMessage::Subscribe { last_event_id, token } => {
+                    match later_place(hub, topic, last_event_id.as_deref(), token.is_some()).await {
+                        Ok(cursor) => {
+                            subscription.move_to(cursor);
                             socket.say(&Control::Subscribed { last_event_id: here(&subscription) }).await?;
                         }
                         Err(error) => return turn_away(socket, &error).await,
@@ -180,12 +194,7 @@ async fn follow(
                 }
                 WatcherMessage::NotUnderstood(what) => return refuse(socket, what).await,
             },
-            () = sleep_until(credential.due()) => {
-                if credential.is_revoked().await {
-                    socket.close(&Credential::refusal(), close::UNAUTHORIZED).await;
-                    return Ok(());
-                }
-            }
+            () = sleep_until(credential.due()) => {}
             () = sleep_until(silent_since + Duration::from_millis(HEARTBEAT.0)) => {
                 socket.say(&Control::Heartbeat { last_event_id: here(&subscription) }).await?;
                 silent_since = Instant::now();
@@ -194,13 +203,24 @@ async fn follow(
     }
 }
 
-/// The same stream from another place on.
-async fn moved(hub: &Hub, topic: Topic, last_event_id: Option<&str>) -> Result<Subscription, ApiError> {
-    let cursor = cursor(last_event_id.unwrap_or("0"))?;
+/// The place to which a later `subscribe` moves the stream. It has to name one: where a stream begins that has not begun yet is
+/// another question. And the stream stays that of the credential which has opened it.
+async fn later_place(hub: &Hub, topic: Topic, last_event_id: Option<&str>, has_token: bool) -> Result<u64, ApiError> {
+    if has_token {
+        let detail = "this stream is open already, by the credential that it was opened with: a later `subscribe` takes no \
+                      `token`; open another WebSocket for another credential";
+        return Err(ApiError::malformed(detail));
+    }
+    let Some(last_event_id) = last_event_id else {
+        let detail = "this stream is open already: a later `subscribe` moves it, and names the place as `last_event_id` \
+                      (`0` is before the first event)";
+        return Err(ApiError::malformed(detail));
+    };
+    let cursor = cursor(last_event_id)?;
     if cursor.seq > hub.newest(topic).await? {
         return Err(ahead());
     }
-    Ok(hub.subscribe(topic, cursor.seq, hub.seat(topic.tenant())?))
+    Ok(cursor.seq)
 }
 
 async fn refuse(socket: Socket, what: String) -> Result<(), Gone> {

@@ -53,6 +53,12 @@ impl Subscription {
         self.cursor
     }
 
+    /// Goes on from another place, in the same seat.
+    pub fn move_to(&mut self, cursor: u64) {
+        self.cursor = cursor;
+        self.sending_since = None;
+    }
+
     /// The next frames, asked for when the last ones are sent; waits for them. Dropping the future loses nothing.
     pub async fn next(&mut self) -> Result<Next, EngineError> {
         let slow = self.sending_since.take().is_some_and(|since| since.elapsed() > limits::SLOW_AFTER);

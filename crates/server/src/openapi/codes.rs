@@ -18,6 +18,7 @@ pub const OF_ALL: &[&str] = &[
     "PAYLOAD_TOO_LARGE",
     "PERMISSION_DENIED",
     "RATE_LIMITED",
+    "RECORD_UNREADABLE",
     "REQUEST_INVALID",
     "ROUTE_NOT_FOUND",
     "SHUTTING_DOWN",

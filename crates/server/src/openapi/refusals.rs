@@ -56,7 +56,7 @@ pub fn add(operation: &mut Operation, (method, path): (&str, &str), kind: Kind) 
     }
     let mut statuses: Vec<u16> = Vec::new();
     if kind == Kind::Guarded {
-        statuses.extend([400, 401, 403, 429, 503]);
+        statuses.extend([400, 401, 403, 429, 500, 503]);
     }
     if in_path {
         statuses.push(404);

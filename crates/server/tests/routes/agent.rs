@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::harness::{Api, attempt, completed, task};
+use crate::harness::{Api, attempt, completed, failed, task};
 use crate::set_up::{intent, outcome, pay, unsafe_effect};
 
 #[tokio::test(start_paused = true)]
@@ -132,6 +132,51 @@ async fn an_attempt_that_is_over_is_refused() {
     assignment["epoch"] = json!(99);
     let restored = api.report(&session, &assignment, completed(json!(1))).await;
     assert_eq!(restored.problem(), (409, "STORE_EPOCH_STALE"));
+    api.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn another_report_than_the_first_is_refused() {
+    let api = Api::new().await;
+    let run = api.start(json!([task("a")])).await;
+    let session = api.register().await;
+    let assignment = api.poll(&session).await;
+    assert_eq!(api.report(&session, &assignment, completed(json!(1))).await.ok()["recorded"], true);
+    assert_eq!(api.report(&session, &assignment, completed(json!(1))).await.ok()["recorded"], false);
+    for other in [completed(json!(2)), failed("NO"), json!({ "status": "released" })] {
+        let refused = api.report(&session, &assignment, other.clone()).await;
+        assert_eq!(refused.problem(), (409, "STEP_STALE_ATTEMPT"), "{other}");
+        assert!(refused.text("detail").contains("was reported before, as completed"), "{}", refused.body);
+    }
+    assert_eq!(api.get(&format!("/runs/{run}?wait_ms=1000")).await.ok()["output"], 1);
+    api.end().await;
+}
+
+/// As long as all payloads may be; an effect with a longer response has happened all the same.
+#[tokio::test(start_paused = true)]
+async fn an_effect_has_a_name_and_is_no_longer_than_a_payload() {
+    let api = Api::new().await;
+    api.start(json!([pay()])).await;
+    let session = api.register_naming_effects().await;
+    let assignment = api.poll(&session).await;
+    let (effects, outcomes) = (format!("/agent/{session}/effects"), format!("/agent/{session}/outcomes"));
+    let too_long = Value::String("x".repeat(1 << 20));
+    let mut long = intent(&assignment, 0, "unsafe");
+    long["request"] = too_long.clone();
+    assert_eq!(api.post(&effects, long).await.problem(), (413, "PAYLOAD_TOO_LARGE"));
+    for template in ["", " "] {
+        let mut unnamed = intent(&assignment, 0, "unsafe");
+        unnamed["template"] = json!(template);
+        let refused = api.post(&effects, unnamed).await;
+        assert_eq!(refused.problem(), (422, "INPUT_INVALID"), "{template:?}");
+        assert!(refused.text("detail").contains("`template` is empty"), "{}", refused.body);
+    }
+    let receipt = unsafe_effect(&api, &session, &assignment).await.ok()["receipt"].clone();
+    let told = api.post(&outcomes, outcome(&assignment, &receipt, true, too_long)).await;
+    assert_eq!(told.problem(), (413, "PAYLOAD_TOO_LARGE"));
+    let told = api.post(&outcomes, outcome(&assignment, &receipt, true, Value::Null)).await;
+    assert_eq!(told.status, 204, "{}", told.body);
+    api.report(&session, &assignment, completed(json!(1))).await.ok();
     api.end().await;
 }
 

@@ -33,7 +33,7 @@ pub fn answer(offer: &Value, verdict: Value) -> Value {
     answer
 }
 
-async fn take(api: &Api, session: &str) -> Value {
+pub async fn take(api: &Api, session: &str) -> Value {
     let polled = poll(api, session).await;
     let offer = polled["offers"][0].clone();
     assert_eq!(offer["profile"], "dev-flex", "{polled}");

@@ -19,6 +19,7 @@ use tokio_tungstenite::tungstenite::{Error, Message};
 use tokio_tungstenite::{WebSocketStream, client_async};
 
 use crate::connections::{Listening, listen_with};
+use crate::harness::{attempt, completed};
 
 const PATIENCE: Duration = Duration::from_mins(1);
 
@@ -111,6 +112,32 @@ async fn calls_are_answered_by_their_numbers() {
     assert_eq!(given, (Some(2), Some(started.run.to_string().as_str())), "{second}");
     send(&mut socket, 4, "unregister", json!({ "session": session })).await;
     assert_eq!(answer(&mut socket).await, json!({ "id": 4, "status": 204 }));
+    served.server.end().await;
+}
+
+#[tokio::test]
+async fn another_report_than_the_first_is_refused_there_too() {
+    let served = ChannelServer::new().await;
+    let mut socket = served.worker().await;
+    send(&mut socket, 1, "register", hello()).await;
+    let session = answer(&mut socket).await["body"]["session"].as_str().unwrap().to_owned();
+    let plan = EncodedPlan::new(Plan::new("w", vec![StepSpec::task("a", "count")])).unwrap();
+    served.server.engine.runs().start(StartRun::new(served.tenant, plan, Json::null())).await.unwrap();
+    send(&mut socket, 2, "poll", json!({ "session": session, "max": 1, "wait_ms": 60_000 })).await;
+    let claimed = answer(&mut socket).await["body"]["assignments"][0].clone();
+    let call = format!("{session}/complete-step");
+    for (id, output, status) in [(3, 1, 200), (4, 1, 200), (5, 2, 409)] {
+        let mut report = attempt(&claimed);
+        report["outcome"] = completed(json!(output));
+        send(&mut socket, id, &call, report).await;
+        let said = answer(&mut socket).await;
+        assert_eq!((said["id"].as_u64(), said["status"].as_u64()), (Some(id), Some(status)), "{said}");
+        if status == 200 {
+            assert_eq!(said["body"]["recorded"], json!(id == 3), "{said}");
+        } else {
+            assert_eq!(said["body"]["code"], "STEP_STALE_ATTEMPT", "{said}");
+        }
+    }
     served.server.end().await;
 }
 

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use interlock_engine::clock::Clock;
@@ -43,11 +44,14 @@ async fn count(api: &Api, route: &str) -> Option<usize> {
 
 /// A server beside `home` that dies after so many commits.
 async fn dying(home: &Api, commits: u32) -> Api {
+    // Two of them at one instant give out different ids.
+    static SEEDS: AtomicU64 = AtomicU64::new(1);
+    let seed = SEEDS.fetch_add(1, Ordering::Relaxed);
     let faults = Arc::new(FaultFrom::new(CommitFault::Died));
     let now = home.engine.now();
     let engine = engine_of(&home.database, Arc::<FaultFrom>::clone(&faults), |options| {
         options.clock = Clock::starting_at(now);
-        options.ids = IdSource::seeded(options.clock.clone(), now.0 as u64);
+        options.ids = IdSource::seeded(options.clock.clone(), seed);
         // Only the request commits.
         options.loops = false;
     })

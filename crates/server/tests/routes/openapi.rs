@@ -99,6 +99,27 @@ fn every_operation_is_told_apart_and_explained() {
     }
 }
 
+/// A browser can set no header on a WebSocket, and on every other request it can.
+#[tokio::test(start_paused = true)]
+async fn only_websockets_take_a_token_in_the_query() {
+    let document = document();
+    for (path, method, operation) in operations(&document) {
+        let mut parameters = operation["parameters"].as_array().into_iter().flatten();
+        let takes = parameters.any(|parameter| parameter["in"] == "query" && parameter["name"] == "token");
+        assert_eq!(takes, path.starts_with("/ws/"), "{method} {path}");
+    }
+    let api = Api::new().await;
+    let run = api.start(json!([task("a")])).await;
+    let one_run = format!("/runs/{run}/events/stream");
+    for path in ["/events/stream", &one_run, &format!("/runs/{run}/steps/a/output/stream")] {
+        assert_eq!(api.get(path).await.status, 200, "{path}");
+        let refused = api.get(&format!("{path}?token={}", api.key)).await;
+        assert_eq!(refused.problem(), (400, "REQUEST_INVALID"), "{path}");
+        assert!(refused.text("detail").contains("no parameter `token`"), "{path}: {}", refused.body);
+    }
+    api.end().await;
+}
+
 /// Every reference resolves: a type that is not registered would leave a hole.
 #[test]
 fn no_reference_leads_nowhere() {

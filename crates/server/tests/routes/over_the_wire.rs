@@ -145,7 +145,15 @@ async fn a_missing_secret_is_not_made_anew_for_a_store_that_has_one() {
     assert!(matches!(error, SecretError::Missing { .. }), "{error}");
     assert!(error.to_string().contains("server.secret"), "{error}");
     assert!(!path.exists(), "nothing was written in its place");
+    // Put back as `cp` does it, where everyone may read it.
     std::fs::write(&path, kept).unwrap();
+    let mode = |mode| std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(mode)).unwrap();
+    mode(0o644);
+    let error = ServerSecret::open_for(&engine.installation(), &path).await.err().unwrap();
+    assert!(matches!(error, SecretError::File { .. }), "{error}");
+    let mended_by = format!("its mode is 644); run: chmod 600 {}", path.display());
+    assert!(error.to_string().contains(&mended_by), "{error}");
+    mode(0o600);
     ServerSecret::open_for(&engine.installation(), &path).await.unwrap();
     engine.stop().await;
     forget_memory(&database);

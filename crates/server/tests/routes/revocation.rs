@@ -110,7 +110,7 @@ async fn a_socket_closes_when_its_key_is_revoked() {
 }
 
 /// The next message of a socket.
-async fn message(socket: &mut WebSocketStream<TcpStream>) -> Value {
+pub async fn message(socket: &mut WebSocketStream<TcpStream>) -> Value {
     loop {
         let heard = tokio::time::timeout(Duration::from_mins(1), socket.next()).await.expect("something comes in time");
         if let Message::Text(text) = heard.expect("it goes on").unwrap() {

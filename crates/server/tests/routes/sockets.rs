@@ -2,15 +2,22 @@
 
 use std::time::Duration;
 
+use futures::{SinkExt as _, StreamExt as _};
 use interlock_core::tenant::identity::Role;
 use interlock_protocol::live::close;
 use interlock_server::ServerOptions;
 use interlock_server::identity::{NewKey, create_key};
+use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
+use tokio_tungstenite::tungstenite::client::IntoClientRequest as _;
+use tokio_tungstenite::tungstenite::{Error, Message};
+use tokio_tungstenite::{WebSocketStream, client_async};
 
-use crate::connections::{Listening, listen_with};
+use crate::connections::{Listening, listen_on, listen_with};
+use crate::harness::{Api, task};
+use crate::revocation::message;
 
 const PATIENCE: Duration = Duration::from_mins(1);
 
@@ -97,6 +104,69 @@ async fn a_place_ahead_of_everything_is_refused_in_a_later_frame_too() {
     stream.write_all(&frame(0x81, br#"{"type":"subscribe","last_event_id":"999999"}"#)).await.unwrap();
     assert_eq!(close_code(&mut stream).await, Some(close::REFUSED));
     server.end().await;
+}
+
+/// A later `subscribe` goes on from the place that it names, in the seat that the stream has. One that names none is refused: a
+/// replay of everything is not what it has asked for.
+#[tokio::test]
+async fn a_later_subscribe_goes_on_from_the_place_that_it_names() {
+    let api = Api::new().await;
+    let options = ServerOptions { live_streams_per_tenant_max: 1, ..api.options() };
+    let server = listen_on(api.engine.clone(), options, api.database.clone()).await;
+    let run = api.start(json!([task("a")])).await;
+    for path in ["/ws/feed?last_event_id=0".to_owned(), format!("/ws/runs/{run}"), format!("/ws/executions/{run}")] {
+        let mut socket = opened(&server, &api.key, &path).await;
+        assert_eq!(message(&mut socket).await, json!({ "type": "subscribed", "last_event_id": "0" }), "{path}");
+        let first = event(&mut socket).await;
+        assert_eq!(first["id"], "1", "{path}: {first}");
+        for (place, next) in [("0", Some("1")), ("1", None)] {
+            let subscribe = json!({ "type": "subscribe", "last_event_id": place });
+            socket.send(Message::text(subscribe.to_string())).await.unwrap();
+            let subscribed = json!({ "type": "subscribed", "last_event_id": place });
+            // What was on its way already comes before it.
+            while message(&mut socket).await != subscribed {}
+            if let Some(next) = next {
+                assert_eq!(event(&mut socket).await["id"], next, "{path}");
+            }
+        }
+        socket.send(Message::text(json!({ "type": "subscribe" }).to_string())).await.unwrap();
+        let refused = loop {
+            let said = message(&mut socket).await;
+            if said["type"] == "refused" {
+                break said;
+            }
+            assert_ne!(said["id"], "1", "{path}: it begins anew");
+        };
+        assert_eq!(refused["code"], "REQUEST_INVALID", "{path}");
+        assert!(refused["detail"].as_str().unwrap().contains("`last_event_id`"), "{path}: {refused}");
+        let closed = timeout(PATIENCE, socket.next()).await.unwrap().unwrap().unwrap();
+        let Message::Close(Some(frame)) = closed else { panic!("{path}: {closed:?}") };
+        assert_eq!(u16::from(frame.code), close::REFUSED, "{path}");
+    }
+    server.end().await;
+}
+
+/// The next message that is an event.
+async fn event(socket: &mut WebSocketStream<TcpStream>) -> Value {
+    loop {
+        let said = message(socket).await;
+        if said["id"].is_string() {
+            return said;
+        }
+    }
+}
+
+/// An open WebSocket, once the server has noticed that the one before is over.
+async fn opened(server: &Listening, key: &str, path: &str) -> WebSocketStream<TcpStream> {
+    loop {
+        let mut request = format!("ws://{}{path}", server.address).into_client_request().unwrap();
+        request.headers_mut().insert("authorization", format!("Bearer {key}").parse().unwrap());
+        match client_async(request, server.connect().await).await {
+            Ok((socket, _)) => return socket,
+            Err(Error::Http(response)) => assert_eq!(response.status().as_u16(), 503, "{path}"),
+            Err(other) => panic!("{path}: {other}"),
+        }
+    }
 }
 
 #[tokio::test]

@@ -10,7 +10,7 @@ use interlock_core::work::controls::required_controls;
 use interlock_store::{NoFaults, Tenant};
 use serde_json::json;
 
-use crate::assignments::{answer, keeper, poll, start};
+use crate::assignments::{answer, keeper, poll, start, take};
 use crate::harness::{Api, completed, engine_of, two_tenants};
 
 #[tokio::test(start_paused = true)]
@@ -71,6 +71,66 @@ async fn an_operator_keeps_new_work_from_a_worker_and_ends_that() {
     let ended = api.send("DELETE", &format!("/api/v1{path}"), json!({})).await.ok();
     assert_eq!((&ended["state"], ended.get("maintenance")), (&json!("online"), None), "{ended}");
     assert_eq!(poll(&api, &session).await["offers"][0]["run"], json!(run));
+    api.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_worker_in_maintenance_keeps_no_run_from_itself_that_it_has_already() {
+    let api = Api::new().await;
+    let run = start(&api).await;
+    let session = keeper(&api, "box").await;
+    take(&api, &session).await;
+    api.post(&format!("/workers/{session}/maintenance"), json!({ "reason": "a new disk" })).await.ok();
+    let why = api.get(&format!("/runs/{run}/why")).await.ok();
+    assert_eq!((&why["because"][0]["cause"], &why["because"][0]["workers"]), (&json!("unclaimed"), &json!(1)), "{why}");
+    assert_eq!(why["because"].as_array().unwrap().len(), 1, "nobody is passed over: {why}");
+    assert_eq!(poll(&api, &session).await["assignments"][0]["run"], json!(run));
+    // Another run waits for it, and says so.
+    let other = api.post("/runs", json!({ "workflow": "shares" })).await.text("run_id");
+    let why = api.get(&format!("/runs/{other}/why")).await.ok();
+    assert_eq!(
+        (&why["because"][0]["cause"], &why["because"][0]["waits"]),
+        (&json!("assigning"), &json!(true)),
+        "{why}"
+    );
+    api.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_run_that_waits_because_of_the_flag_names_it_and_one_that_a_worker_has_goes_on() {
+    let api = Api::new().await;
+    let run = start(&api).await;
+    let session = keeper(&api, "box").await;
+    take(&api, &session).await;
+    let mut tenant = api.engine.store().tenant(api.tenant).await.unwrap().unwrap();
+    tenant.settings.worker_orchestration = false;
+    api.engine.tenants().put(tenant.clone()).await.unwrap();
+    let other = api.post("/runs", json!({ "workflow": "shares" })).await.text("run_id");
+    let why = api.get(&format!("/runs/{other}/why")).await.ok();
+    let cause = &why["because"][0];
+    assert_eq!((&cause["cause"], &cause["only_embedded"]), (&json!("assigning"), &json!(true)), "{why}");
+    assert_eq!((&cause["waits"], &why["next"]), (&json!(true), &json!(["switch_on", "cancel"])), "{why}");
+
+    let why = api.get(&format!("/runs/{run}/why")).await.ok();
+    let cause = &why["because"][0];
+    assert_eq!((&cause["cause"], &cause["workers"]), (&json!("unclaimed"), &json!(1)), "{why}");
+    assert_eq!(cause.get("only_embedded"), None, "the worker goes on with it: {why}");
+    for _ in 0..2 {
+        let step = poll(&api, &session).await["assignments"][0].clone();
+        assert_eq!(step["run"], json!(run));
+        api.report(&session, &step, completed(json!(1))).await.ok();
+    }
+    assert_eq!(api.get(&format!("/runs/{run}")).await.ok()["state"], "succeeded");
+
+    // Far longer than a worker is looked for.
+    for _ in 0..60 {
+        tokio::time::sleep(Duration::from_secs(5)).await;
+        api.post("/agent/heartbeat", json!({ "session": session, "held": [] })).await.ok();
+    }
+    assert_eq!(api.get(&format!("/runs/{other}")).await.ok()["state"], "pending");
+    tenant.settings.worker_orchestration = true;
+    api.engine.tenants().put(tenant).await.unwrap();
+    assert_eq!(poll(&api, &session).await["offers"][0]["run"], json!(other));
     api.end().await;
 }
 

@@ -132,6 +132,43 @@ async fn a_confined_admin_makes_only_confined_keys() {
     api.end().await;
 }
 
+/// A name that says nothing is neither no workspace nor all of them: it is refused, and nothing is made.
+#[tokio::test(start_paused = true)]
+async fn a_workspace_without_a_name_is_refused_wherever_one_is_named() {
+    let api = Api::new().await;
+    let confined = confined(&api).await;
+    api.post("/workflows", json!({ "source": "name: one\nsteps:\n  - { id: a, task: a }\n" })).await.ok();
+    let long = "x".repeat(129);
+    for name in ["", " ", "red\nblue", &long] {
+        let act = json!({ "action": "cancel", "filter": { "workspace": name }, "expected_count": 0, "reason": "x" });
+        let posts = [
+            ("/runs", json!({ "workflow": "one", "workspace": name })),
+            ("/executions", json!({ "ticket_id": "T-1", "runbook_id": "one", "workspace": name })),
+            ("/schedules", json!({ "name": "s", "workflow": "one", "cron": "0 3 * * *", "workspace": name })),
+            ("/keys", json!({ "name": "k", "roles": ["viewer"], "workspace": name })),
+            ("/bulk/preview", json!({ "filter": { "workspace": name } })),
+            ("/bulk", act),
+        ];
+        let in_query = name.replace(' ', "%20").replace('\n', "%0A");
+        for caller in [&api, &confined] {
+            for (path, body) in &posts {
+                let refused = caller.post(path, body.clone()).await;
+                assert_eq!(refused.problem(), (422, "INPUT_INVALID"), "{path} {name:?}");
+                assert!(refused.text("detail").contains("`workspace`"), "{path} {name:?}: {}", refused.body);
+            }
+            for path in ["/runs", "/stats"] {
+                let refused = caller.get(&format!("{path}?workspace={in_query}")).await;
+                assert!(matches!(refused.problem().0, 400 | 422), "{path} {name:?}: {}", refused.body);
+                assert!(refused.text("detail").contains("`workspace`"), "{path} {name:?}: {}", refused.body);
+            }
+        }
+    }
+    for (path, field) in [("/runs", "runs"), ("/schedules", "schedules"), ("/bulk", "jobs")] {
+        assert_eq!(api.get(path).await.ok()[field], json!([]), "{path}");
+    }
+    api.end().await;
+}
+
 /// The rules on a subject do not reach into another workspace.
 #[tokio::test(start_paused = true)]
 async fn a_start_does_nothing_to_another_workspaces_run() {

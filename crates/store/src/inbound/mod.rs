@@ -7,6 +7,8 @@ pub(crate) mod sql;
 mod writes;
 
 pub(crate) use deliver::begin_signal;
-pub use deliver::{BeginDelivery, DeliveryBegun, FinishDelivery, RetakeDelivery};
+pub use deliver::{
+    BeginDelivery, DeliveryBegun, DeliveryTaken, Fingerprint, FinishDelivery, RetakeDelivery, SignedBody,
+};
 pub use rows::{DeliveryRecord, DeliveryRef, DeliveryRow, InboundRow};
 pub use writes::{AddInbound, ChangeInbound, RemoveInbound};

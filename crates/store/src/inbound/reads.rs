@@ -1,5 +1,4 @@
 use interlock_core::ids::{InboundId, TenantId};
-use interlock_core::json::Hash;
 use interlock_core::time::Timestamp;
 
 use super::{DeliveryRecord, DeliveryRef, DeliveryRow, InboundRow, sql};
@@ -55,17 +54,6 @@ impl Store {
             })
         })
         .await
-    }
-
-    /// The key of the delivery that was about the same.
-    pub async fn fingerprint_holder(
-        &self,
-        tenant: TenantId,
-        endpoint: InboundId,
-        fingerprint: Hash,
-    ) -> Result<Option<String>, ReadError> {
-        let values = args![tenant, endpoint, fingerprint];
-        self.found(&sql::FINGERPRINT_GET, values, |mut row| row.text("key")).await
     }
 }
 

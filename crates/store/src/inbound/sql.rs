@@ -68,6 +68,14 @@ statements! {
                received_at = excluded.received_at, retry_at = excluded.retry_at"
     }
 
+    /// One that came before. Of what it says only the body is signed: its event stays as it was stored.
+    DELIVERY_AGAIN on inbound_deliveries {
+        both: "INSERT INTO inbound_deliveries (tenant_id, endpoint_id, key, event, payload, received_at, retry_at)
+               VALUES ($1, $2, $3, $4, $5, $6, $7)
+               ON CONFLICT (tenant_id, endpoint_id, key) DO UPDATE SET received_at = excluded.received_at,
+               retry_at = excluded.retry_at"
+    }
+
     DELIVERY_RETRY_AT on inbound_deliveries {
         both: "UPDATE inbound_deliveries SET retry_at = $1 WHERE tenant_id = $2 AND endpoint_id = $3 AND key = $4"
     }
@@ -79,11 +87,15 @@ statements! {
                AND state = 'processing'"
     }
 
-    /// Guard: no other delivery was about the same a moment ago.
+    /// Guard: no other delivery was about the same a moment ago, but for the one that has come to nothing.
     FINGERPRINT_PUT on inbound_fingerprints {
         both: "INSERT INTO inbound_fingerprints (tenant_id, endpoint_id, fingerprint, key, at) VALUES ($1, $2, $3, $4, $5)
                ON CONFLICT (tenant_id, endpoint_id, fingerprint) DO UPDATE SET key = excluded.key, at = excluded.at
-               WHERE inbound_fingerprints.at < $6 OR inbound_fingerprints.key = excluded.key"
+               WHERE inbound_fingerprints.at < $6 OR inbound_fingerprints.key = $7"
+    }
+
+    FINGERPRINT_GIVE on inbound_fingerprints {
+        both: "UPDATE inbound_fingerprints SET key = $1 WHERE tenant_id = $2 AND endpoint_id = $3 AND fingerprint = $4"
     }
 
     FINGERPRINT_GET on inbound_fingerprints {

@@ -8,6 +8,6 @@ mod stats;
 mod writes;
 
 pub(crate) use load::PlanCache;
-pub use rows::{ATTR_FILTERS_MAX, LiveCount, Page, RunFilter, RunSummary, StepRow};
+pub use rows::{ATTR_FILTERS_MAX, AttemptOutput, LiveCount, Page, RunFilter, RunSummary, StepRow};
 pub use stats::{RunStats, STATS_ROWS_MAX, StatsEnd, StatsGroup, StatsSpans};
 pub use writes::ChangeLabels;

@@ -4,7 +4,7 @@ use interlock_core::run::Notes;
 use interlock_core::state::RunState;
 use interlock_core::time::Timestamp;
 
-use super::{ATTR_FILTERS_MAX, LiveCount, Page, RunFilter, RunSummary, StepRow, sql};
+use super::{ATTR_FILTERS_MAX, AttemptOutput, LiveCount, Page, RunFilter, RunSummary, StepRow, sql};
 use crate::error::{CorruptRow, ReadError};
 use crate::sql::{Stmt, side};
 use crate::store::Store;
@@ -141,6 +141,17 @@ impl Store {
             .collect()
     }
 
+    /// What an attempt of a step has answered, by the `seq` of the event that tells that the step is done.
+    pub async fn attempt_output(
+        &self,
+        tenant: TenantId,
+        run: RunId,
+        (position, attempt): (u32, u32),
+        seq: u64,
+    ) -> Result<Option<AttemptOutput>, ReadError> {
+        self.found(&sql::ATTEMPT_OUTPUT, args![tenant, run, seq, position, attempt], attempt_output).await
+    }
+
     /// The run that was made from this one.
     pub async fn successor(&self, tenant: TenantId, run: RunId) -> Result<Option<RunId>, ReadError> {
         let mut rows = self.rows(&side::INSPECT_SUCCESSOR, args![tenant, run]).await?;
@@ -158,6 +169,10 @@ impl Store {
         let mut rows = self.rows(&sql::NEXT_WAKE, args![after]).await?;
         Ok(rows.first_mut().map(|row| row.time("wake_at")).transpose()?)
     }
+}
+
+fn attempt_output(mut row: Row) -> Result<AttemptOutput, CorruptRow> {
+    Ok(AttemptOutput { output: row.opt_json("output")?, is_resolved: row.opt_text("why")?.is_some() })
 }
 
 /// `seen` is the run of the row, also where the rest of it cannot be read.

@@ -98,3 +98,11 @@ pub struct StepRow {
     pub output: Option<Json>,
     pub error: Option<Json>,
 }
+
+/// What an attempt of a step has answered.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AttemptOutput {
+    pub output: Option<Json>,
+    /// A person or a probe has said that the step is done, and not the worker that had the attempt.
+    pub is_resolved: bool,
+}

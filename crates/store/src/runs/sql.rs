@@ -79,6 +79,14 @@ statements! {
                WHERE tenant_id = $1 AND run_id = $2 AND seq <= $3 AND done_position IS NOT NULL ORDER BY seq"
     }
 
+    /// What an attempt has answered, by the key of journal. The row that holds the event which tells so has no lower number than the
+    /// event.
+    ATTEMPT_OUTPUT on journal {
+        both: "SELECT output, why FROM journal
+               WHERE tenant_id = $1 AND run_id = $2 AND seq >= $3 AND done_position = $4 AND done_attempt = $5
+               AND done_state = 'succeeded' ORDER BY seq LIMIT 1"
+    }
+
     RUN_ADDED on steps_added {
         both: "SELECT run_id, position, spec FROM steps_added WHERE tenant_id = $1 AND run_id = $2 ORDER BY position"
     }

@@ -1,13 +1,24 @@
-use interlock_core::ids::TenantId;
+use interlock_core::ids::{SignalId, TenantId};
 use interlock_core::time::Timestamp;
 
-use super::{OpenWait, StoredSignal, UnmatchedSignal, WaitFilter, WaitRow, sql};
+use super::{OpenWait, SourceId, StoredSignal, UnmatchedSignal, WaitFilter, WaitRow, sql};
 use crate::error::ReadError;
 use crate::sql::Stmt;
 use crate::store::Store;
 use crate::value::{Row, Value, args};
 
 impl Store {
+    /// The signal that stands under a name.
+    pub async fn signal_named(&self, tenant: TenantId, source: &SourceId) -> Result<Option<SignalId>, ReadError> {
+        let values = args![tenant, source.scope.text(), &source.name];
+        self.found(&sql::SIGNAL_OF_NAME, values, |mut row| row.id("signal_id")).await
+    }
+
+    /// Whether a server of an earlier release has stored a signal under this name.
+    pub async fn was_named_before(&self, tenant: TenantId, name: &str) -> Result<bool, ReadError> {
+        Ok(!self.rows(&sql::SIGNAL_NAMED_BEFORE, args![tenant, name]).await?.is_empty())
+    }
+
     /// Signals that no run has consumed and that came at this instant or later, oldest first.
     pub async fn pending_signals(
         &self,

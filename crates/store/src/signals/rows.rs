@@ -2,6 +2,62 @@ use interlock_core::ids::{RunId, SignalId, TenantId};
 use interlock_core::json::{Hash, Json};
 use interlock_core::time::Timestamp;
 
+/// Among which signals of the tenant a name is one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SignalScope {
+    /// Those by their key, which reach the runs of every workspace.
+    Tenant,
+    /// Those for runs of this workspace.
+    Workspace(String),
+    /// Those that are named by the idempotency key of their request.
+    Request,
+    /// Messages that tasks send to runs.
+    Message,
+}
+
+impl SignalScope {
+    /// As it stands in a row.
+    pub(crate) fn text(&self) -> String {
+        match self {
+            Self::Tenant => "tenant".to_owned(),
+            Self::Workspace(name) => format!("workspace:{name}"),
+            Self::Request => "request".to_owned(),
+            Self::Message => "message".to_owned(),
+        }
+    }
+}
+
+/// The name that its sender has given a signal.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SourceId {
+    pub scope: SignalScope,
+    pub name: String,
+}
+
+impl SourceId {
+    /// The name of a signal by key.
+    pub fn of_tenant(name: impl Into<String>) -> Self {
+        Self { scope: SignalScope::Tenant, name: name.into() }
+    }
+
+    /// The name of a signal for a run of this workspace, unless it is one of a scope of its own.
+    #[must_use]
+    pub fn within(self, workspace: &str) -> Self {
+        match self.scope {
+            SignalScope::Tenant => Self { scope: SignalScope::Workspace(workspace.to_owned()), ..self },
+            SignalScope::Workspace(_) | SignalScope::Request | SignalScope::Message => self,
+        }
+    }
+}
+
+/// What tells a signal from others: under its name no other one is taken.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SignalIdentity {
+    pub source: SourceId,
+    /// Of what it says. The same name with another fingerprint is another signal.
+    pub fingerprint: Hash,
+}
+
 /// A signal that came in.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SignalRow {
@@ -12,8 +68,8 @@ pub struct SignalRow {
     pub received_at: Timestamp,
     pub expires_at: Timestamp,
     pub payload: Json,
-    /// The sender's own id: the same one again is dropped.
-    pub source_id: Option<String>,
+    /// Where its sender has named it: the same one again is dropped.
+    pub source_id: Option<SignalIdentity>,
     /// For every run that waits for it, each once.
     pub broadcast: bool,
     /// For this run alone.

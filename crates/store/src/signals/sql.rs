@@ -2,8 +2,25 @@ use crate::sql::statements;
 
 statements! {
     SIGNAL_INSERT on signals {
-        both: "INSERT INTO signals (tenant_id, signal_id, type, key, received_at, expires_at, payload, source_id, broadcast,
-               run_id) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) ON CONFLICT DO NOTHING"
+        both: "INSERT INTO signals (tenant_id, signal_id, type, key, received_at, expires_at, payload, source_scope,
+               source_name, fingerprint, broadcast, run_id) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
+               ON CONFLICT DO NOTHING"
+    }
+
+    /// signals_named: what stands under a name.
+    SIGNAL_NAMED on signals {
+        both: "SELECT fingerprint FROM signals WHERE tenant_id = $1 AND source_scope = $2 AND source_name = $3"
+    }
+
+    /// signals_named: which signal that is.
+    SIGNAL_OF_NAME on signals {
+        both: "SELECT signal_id FROM signals WHERE tenant_id = $1 AND source_scope = $2 AND source_name = $3"
+    }
+
+    /// signals_source: the signal that a server of an earlier release has stored under a name, which was one name for the
+    /// whole tenant then.
+    SIGNAL_NAMED_BEFORE on signals {
+        both: "SELECT type, key, broadcast, run_id FROM signals WHERE tenant_id = $1 AND source_id = $2"
     }
 
     /// signals_pending.

@@ -1,6 +1,7 @@
+use interlock_core::ids::{RunId, TenantId};
 use interlock_core::time::Timestamp;
 
-use super::{SignalRow, sql};
+use super::{SignalIdentity, SignalRow, SourceId, sql};
 use crate::db::Db;
 use crate::error::DbError;
 use crate::inbound::{DeliveryRow, begin_signal};
@@ -14,6 +15,8 @@ pub enum SignalStored {
     Stored,
     /// Its sender has sent it before.
     Duplicate,
+    /// Another signal has come under its name.
+    NameTaken,
     UnknownTenant,
 }
 
@@ -62,13 +65,49 @@ async fn store_for_tenant<D: Db>(db: &D, signal: &SignalRow) -> Result<SignalSto
     if db.query(&hot::TENANT_EXISTS, args![signal.tenant]).await?.is_empty() {
         return Ok(SignalStored::UnknownTenant);
     }
-    Ok(match store_signal(db, signal).await? {
-        Stored::Stored => SignalStored::Stored,
-        Stored::Duplicate => SignalStored::Duplicate,
-    })
+    let identity = signal.source_id.as_ref();
+    if let Some(SignalIdentity { source, .. }) = identity
+        && came_to_earlier_release(db, signal, source).await?
+    {
+        return Ok(SignalStored::Duplicate);
+    }
+    match (store_signal(db, signal).await?, identity) {
+        (Stored::Stored, _) => Ok(SignalStored::Stored),
+        (Stored::Duplicate, Some(identity)) => match standing_under_name(db, signal.tenant, identity).await? {
+            Some(answer) => Ok(answer),
+            // It was swept away between the two looks, and the name is free now.
+            None if store_signal(db, signal).await? == Stored::Stored => Ok(SignalStored::Stored),
+            None => Err(DbError::Other(format!("the id of signal {} was given out twice", signal.id))),
+        },
+        (Stored::Duplicate, None) => Ok(SignalStored::Duplicate),
+    }
+}
+
+/// Whether the same signal was stored by a server that kept names for the whole tenant, and no fingerprints: what it has no
+/// column for is taken to be the same. Another signal under the name may be another workspace's, and is in nobody's way.
+async fn came_to_earlier_release<D: Db>(db: &D, signal: &SignalRow, source: &SourceId) -> Result<bool, DbError> {
+    let mut rows = db.query(&sql::SIGNAL_NAMED_BEFORE, args![signal.tenant, &source.name]).await?;
+    let Some(row) = rows.first_mut() else { return Ok(false) };
+    let (signal_type, key) = (row.text("type")?, row.text("key")?);
+    let (broadcast, run): (bool, Option<RunId>) = (row.flag("broadcast")?, row.opt_id("run_id")?);
+    let is_same_target = signal_type == signal.signal_type && key == signal.key;
+    Ok(is_same_target && broadcast == signal.broadcast && run == signal.run)
+}
+
+/// What it means that the name of a signal is taken. Nothing where it is not.
+async fn standing_under_name<D: Db>(
+    db: &D,
+    tenant: TenantId,
+    SignalIdentity { source, fingerprint }: &SignalIdentity,
+) -> Result<Option<SignalStored>, DbError> {
+    let mut rows = db.query(&sql::SIGNAL_NAMED, args![tenant, source.scope.text(), &source.name]).await?;
+    let Some(row) = rows.first_mut() else { return Ok(None) };
+    let is_same = row.opt_hash("fingerprint")? == Some(*fingerprint);
+    Ok(Some(if is_same { SignalStored::Duplicate } else { SignalStored::NameTaken }))
 }
 
 pub(crate) async fn store_signal<D: Db>(db: &D, signal: &SignalRow) -> Result<Stored, DbError> {
+    let source = signal.source_id.as_ref();
     let values = args![
         signal.tenant,
         signal.id,
@@ -77,7 +116,9 @@ pub(crate) async fn store_signal<D: Db>(db: &D, signal: &SignalRow) -> Result<St
         signal.received_at,
         signal.expires_at,
         &signal.payload,
-        signal.source_id.as_ref(),
+        source.map(|known| known.source.scope.text()),
+        source.map(|known| &known.source.name),
+        source.map(|known| known.fingerprint),
         signal.broadcast,
         signal.run
     ];

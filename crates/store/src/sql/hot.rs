@@ -96,9 +96,17 @@ statements! {
 
     /// A tenant's limits, for the writer of SQLite.
     TENANT_LIMITS on tenants {
-        sqlite: "SELECT tenant_id, max_concurrency, max_runs_per_min, rate_next_at, pending_runs_max FROM tenants
+        sqlite: "SELECT tenant_id, max_concurrency, max_runs_per_min, rate_next_at, pending_runs_max, disabled_at FROM tenants
                  WHERE tenant_id = ?1",
         postgres: ""
+    }
+
+    /// Keeps tenants of which runs begin from being disabled before the commit ([`crate::begin_lock`]). The rows are the locks
+    /// that were not to be had, because one of the tenants is being disabled. These are locks of no row: many lanes hold them
+    /// at once, and nothing is written for them. Sent before all that looks at the tenants.
+    BEGIN_LOCK on tenants {
+        sqlite: "",
+        postgres: "SELECT k FROM unnest($1::bigint[]) AS k WHERE NOT pg_try_advisory_xact_lock_shared(k)"
     }
 
     /// The tenants of a group that have a limit, locked in key order so that two servers cannot admit past it.
@@ -133,17 +141,19 @@ statements! {
                    WHERE NOT EXISTS (SELECT 1 FROM free f WHERE f.tenant_id = l.tenant_id AND f.run_id = l.run_id)"
     }
 
-    /// Where they stand. A statement of its own, because its snapshot must be taken once the lock is held.
+    /// Where they stand, and which tenants are disabled. A statement of its own, because its snapshot must be taken once the
+    /// locks are held.
     LIMITED_USAGE on tenants {
         sqlite: "",
         postgres: "SELECT t.tenant_id, t.max_concurrency, t.max_runs_per_min, t.rate_next_at, t.pending_runs_max,
                    CASE WHEN t.max_concurrency IS NULL THEN 0 ELSE (SELECT count(*) FROM run_live l
                        WHERE l.tenant_id = t.tenant_id AND l.session_id IS NOT NULL) END,
                    CASE WHEN t.pending_runs_max IS NULL THEN 0 ELSE (SELECT count(*) FROM (SELECT 1 FROM run_live l
-                       WHERE l.tenant_id = t.tenant_id AND l.state = 'pending' LIMIT t.pending_runs_max) AS p) END
+                       WHERE l.tenant_id = t.tenant_id AND l.state = 'pending' LIMIT t.pending_runs_max) AS p) END,
+                   t.disabled_at
                    FROM tenants t
                    WHERE t.tenant_id = ANY($1::bytea[]) AND (t.max_concurrency IS NOT NULL
-                   OR t.max_runs_per_min IS NOT NULL OR t.pending_runs_max IS NOT NULL)"
+                   OR t.max_runs_per_min IS NOT NULL OR t.pending_runs_max IS NOT NULL OR t.disabled_at IS NOT NULL)"
     }
 
     /// Instead of LIMITED_LOCK where a workflow of the group has limits: its tenant is locked as well ($2). One statement,

@@ -9,6 +9,13 @@ statements! {
                weight = excluded.weight, settings = excluded.settings, disabled_at = excluded.disabled_at"
     }
 
+    /// Before a tenant is disabled: waits for the transactions in which its runs begin, and keeps new ones from it until the
+    /// commit. Before its row is locked, as they do.
+    BEGIN_LOCK_ALONE on tenants {
+        sqlite: "",
+        postgres: "SELECT pg_advisory_xact_lock($1)"
+    }
+
     /// The tenant before it is written whole: PostgreSQL keeps others from it until then. SQLite has one writer anyway.
     TENANT_HELD on tenants {
         sqlite: "SELECT tenant_id, name, max_concurrency, max_runs_per_min, pending_runs_max, weight, created_at,

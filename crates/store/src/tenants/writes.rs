@@ -1,9 +1,17 @@
-use super::{Tenant, reads, sql};
+use super::{Tenant, begin_lock, reads, sql};
 use crate::db::Db;
 use crate::error::DbError;
 use crate::keys::{AddKey, KeyRow};
 use crate::value::args;
 use crate::write::{Changed, Stored, Write, boxed};
+
+/// No run of a tenant that is disabled begins from here to the commit. SQLite has one writer anyway.
+async fn hold_beginnings<D: Db>(db: &D, tenant: &Tenant) -> Result<(), DbError> {
+    if tenant.disabled_at.is_some() && db.is_postgres() {
+        db.execute(&sql::BEGIN_LOCK_ALONE, args![begin_lock(tenant.id)]).await?;
+    }
+    Ok(())
+}
 
 /// Makes a tenant, or changes the limits of the one with this id.
 #[derive(Debug, Clone)]
@@ -15,6 +23,7 @@ impl Write for PutTenant {
 
     async fn apply<D: Db>(&self, db: &D) -> Result<(), DbError> {
         let tenant = &self.0;
+        hold_beginnings(db, tenant).await?;
         let settings = serde_json::to_string(&tenant.settings).map_err(|error| DbError::Other(error.to_string()))?;
         let values = args![
             tenant.id,
@@ -45,6 +54,7 @@ impl Write for ChangeTenant {
     boxed!();
 
     async fn apply<D: Db>(&self, db: &D) -> Result<Changed, DbError> {
+        hold_beginnings(db, &self.tenant).await?;
         let held = db.query(&sql::TENANT_HELD, args![self.tenant.id]).await?.pop();
         if held.map(reads::tenant).transpose()?.as_ref() != Some(&self.read) {
             return Ok(Changed::Gone);

@@ -12,8 +12,8 @@ use interlock_core::tenant::caps::Caps;
 use interlock_core::tenant::identity::{Role, Roles};
 use interlock_core::time::{Millis, Timestamp};
 use interlock_store::{
-    AddUser, ChangeUser, Changed, NoteSignIn, PutTenant, Refusal, SignalRow, SignalStored, SignalSubject, StoreSignal,
-    Stored, SubjectSignaled, SubmitError, Tenant, UserRow,
+    AddUser, ChangeUser, Changed, NoteSignIn, PutTenant, Refusal, SignalIdentity, SignalRow, SignalStored,
+    SignalSubject, SourceId, StoreSignal, Stored, SubjectSignaled, SubmitError, Tenant, UserRow,
 };
 
 use crate::harness::{NOW, StartOptions, TestDatabase, World, command, fresh, start_set, tasks, tenant_id};
@@ -237,7 +237,10 @@ async fn a_signal_is_consumed_once(database: &TestDatabase) {
         received_at: NOW,
         expires_at: NOW + Millis::from_hours(1),
         payload: Json::trusted("{}"),
-        source_id: Some("delivery-1".into()),
+        source_id: Some(SignalIdentity {
+            source: SourceId::of_tenant("delivery-1"),
+            fingerprint: Hash::of(b"delivery-1"),
+        }),
         broadcast: false,
         run: None,
     };

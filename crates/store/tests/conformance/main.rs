@@ -3,6 +3,7 @@
 mod access;
 mod approvals;
 mod check;
+mod disabled;
 mod feed;
 mod filled;
 #[path = "../harness/fresh_postgres.rs"]
@@ -23,9 +24,11 @@ mod planted;
 mod policies;
 mod races;
 mod receipts;
+mod restores;
 mod row_security;
 mod runs;
 mod servers;
+mod signal_names;
 mod slack;
 mod statements;
 mod successors;

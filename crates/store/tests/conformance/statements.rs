@@ -49,6 +49,9 @@ const SCANS: &[&str] = &[
     "PAYLOADS_TOTAL",
     "LANES_FIRST_SEEN",
     "LANES_GONE",
+    // Of the database's own tables, when a store is opened or restored.
+    "TABLES_HERE",
+    "SERVICE_HOLDERS",
     // Of the list that it is given.
     "READY_RUNS_OTHER",
     // Of the rows that they have read by an index, of which there is a most.
@@ -70,6 +73,7 @@ const USES: &[(&str, &str)] = &[
     ("RUN_END", "runs_pkey"),
     ("RUN_LOAD", "run_live_pkey"),
     ("RUN_DONE", "journal"),
+    ("ATTEMPT_OUTPUT", "journal"),
     ("READY_HEADS", "run_live_ready"),
     ("READY_LOWER", "run_live_ready"),
     ("READY_NEXT", "run_live_ready"),
@@ -102,6 +106,9 @@ const USES: &[(&str, &str)] = &[
     ("BULK_ONE", "bulk_jobs_pkey"),
     ("WAITS_OPEN", "waits_by_key"),
     ("SIGNALS_PENDING", "signals_pending"),
+    ("SIGNAL_NAMED", "signals_named"),
+    ("SIGNAL_OF_NAME", "signals_named"),
+    ("SIGNAL_NAMED_BEFORE", "signals_source"),
     ("OUTBOX_DUE", "outbox_due"),
     ("SLACK_AT", "slack_connections_by_id"),
     ("SLACK_LINK_OF", "slack_links_person"),

@@ -9,9 +9,9 @@ use interlock_core::trigger::schedule::{DstPolicy, Overlap, SlotState};
 use interlock_core::trigger::{EndpointState, Origin, Source};
 use interlock_store::{
     AddInbound, AddOutbound, AddSchedule, AttemptRow, BeginDelivery, ChangeSchedule, Changed, DeliveryBegun,
-    DeliveryRef, DeliveryRow, DisableOutbound, FinishDelivery, InboundRow, LogAttempt, NewMessage, OutboundRow,
-    PublishMessages, RemoveInbound, RemoveOutbound, RemoveSchedule, RetakeDelivery, ScheduleRow, ScheduleSpec, Secrets,
-    SlotRow, Store, Stored, TakeMessage, Write,
+    DeliveryRef, DeliveryRow, DeliveryTaken, DisableOutbound, Fingerprint, FinishDelivery, InboundRow, LogAttempt,
+    NewMessage, OutboundRow, PublishMessages, RemoveInbound, RemoveOutbound, RemoveSchedule, RetakeDelivery,
+    ScheduleRow, ScheduleSpec, Secrets, SignedBody, SlotRow, Store, Stored, TakeMessage, Write,
 };
 
 use crate::harness::{NOW, TestDatabase, World, fresh};
@@ -20,7 +20,10 @@ crate::on_every_store!(
     a_schedule_changes_only_from_what_was_read,
     a_delivery_is_processed_once_and_taken_over_when_left,
     what_was_about_the_same_is_recent_for_a_while,
-    a_delivery_is_known_by_its_id_and_by_its_body,
+    a_signed_body_is_one_delivery_whatever_its_id,
+    a_failed_delivery_is_tried_anew_by_a_repeat_under_another_id,
+    an_id_that_is_not_signed_keeps_no_other_body_away,
+    what_was_said_in_other_words_is_the_first_ones_too,
     messages_are_published_once_and_taken_by_one,
 );
 
@@ -132,10 +135,40 @@ fn begin(delivery: &DeliveryRow, now: Timestamp) -> BeginDelivery {
         delivery: delivery.clone(),
         source: Source::GitHub,
         request_hash: Hash::of(b"body"),
-        fingerprint: None,
+        signed_body: None,
         now,
         lock_until: now + LOCK,
     }
+}
+
+/// A delivery of a sender who signs the body alone.
+fn begin_signed(row: &InboundRow, key: &str, body: &str, now: Timestamp) -> BeginDelivery {
+    let hash = Hash::of(body.as_bytes());
+    let signed_body = Some(SignedBody {
+        body: Fingerprint { hash, since: now - IDEMPOTENCY_COMPLETED_TTL },
+        about: None,
+        key: format!("body:{body}"),
+        has_id: false,
+        instead_of: None,
+    });
+    let delivery = DeliveryRow { received_at: now, ..delivery(row, key) };
+    BeginDelivery { request_hash: hash, signed_body, ..begin(&delivery, now) }
+}
+
+/// Asks to begin a delivery: which one it is, and what becomes of it.
+async fn taken(store: &Store, begin: BeginDelivery) -> (String, DeliveryBegun) {
+    let DeliveryTaken { key, begun, .. } = ask(store, begin).await;
+    (key, begun)
+}
+
+fn of(key: &str, begun: DeliveryBegun) -> (String, DeliveryBegun) {
+    (key.to_owned(), begun)
+}
+
+fn finish(at: &DeliveryRef, attempt: u32, state: IdempotencyState, now: Timestamp) -> FinishDelivery {
+    let response = Some(Json::trusted("{\"runs\":[]}"));
+    let (at, expires_at) = (at.clone(), now + Millis::from_hours(1));
+    FinishDelivery { at, attempt, state, response, error: Some("why".into()), now, expires_at, retry_at: None }
 }
 
 async fn a_delivery_is_processed_once_and_taken_over_when_left(database: &TestDatabase) {
@@ -145,11 +178,12 @@ async fn a_delivery_is_processed_once_and_taken_over_when_left(database: &TestDa
     assert_eq!(store.inbound_endpoint(endpoint.id).await.unwrap(), Some(endpoint.clone()));
     let row = delivery(&endpoint, "github:1");
     let at = row.at.clone();
-    assert_eq!(ask(store, begin(&row, NOW)).await, DeliveryBegun::Begun(1));
-    assert_eq!(ask(store, begin(&row, NOW)).await, DeliveryBegun::InFlight);
+    let begun = async |begin: BeginDelivery| ask(store, begin).await.begun;
+    assert_eq!(begun(begin(&row, NOW)).await, DeliveryBegun::Begun(1));
+    assert_eq!(begun(begin(&row, NOW)).await, DeliveryBegun::InFlight);
     let mut other = begin(&row, NOW);
     other.request_hash = Hash::of(b"another body");
-    assert_eq!(ask(store, other).await, DeliveryBegun::Mismatch);
+    assert_eq!(begun(other).await, DeliveryBegun::Mismatch);
 
     // Its server is gone; the lock runs out.
     assert_eq!(store.due_deliveries(NOW, 10).await.unwrap(), []);
@@ -159,26 +193,17 @@ async fn a_delivery_is_processed_once_and_taken_over_when_left(database: &TestDa
     assert_eq!(ask(store, retake(later)).await, DeliveryBegun::Begun(2));
     assert_eq!(ask(store, retake(later)).await, DeliveryBegun::InFlight);
 
-    let finish = |attempt, state, now: Timestamp| FinishDelivery {
-        at: at.clone(),
-        attempt,
-        state,
-        response: Some(Json::trusted("{\"runs\":[]}")),
-        error: Some("why".into()),
-        now,
-        expires_at: now + Millis::from_hours(1),
-        retry_at: None,
-    };
+    let finish = |attempt, state, now| finish(&at, attempt, state, now);
     let gone = ask(store, finish(1, IdempotencyState::Completed, later)).await;
     assert_eq!(gone, Changed::Gone, "the first attempt was taken over");
     assert_eq!(ask(store, finish(2, IdempotencyState::Failed, later)).await, Changed::Done);
     assert_eq!(ask(store, retake(later)).await, DeliveryBegun::Begun(3));
     assert_eq!(ask(store, finish(3, IdempotencyState::Failed, later)).await, Changed::Done);
-    assert_eq!(ask(store, begin(&row, later)).await, DeliveryBegun::Spent);
+    assert_eq!(begun(begin(&row, later)).await, DeliveryBegun::Spent);
     let forgotten = later + Millis::from_hours(1);
-    assert_eq!(ask(store, begin(&row, forgotten)).await, DeliveryBegun::Begun(1), "an old failure is forgotten");
+    assert_eq!(begun(begin(&row, forgotten)).await, DeliveryBegun::Begun(1), "an old failure is forgotten");
     assert_eq!(ask(store, finish(1, IdempotencyState::Completed, forgotten)).await, Changed::Done);
-    assert_eq!(ask(store, begin(&row, forgotten)).await, DeliveryBegun::Finished);
+    assert_eq!(begun(begin(&row, forgotten)).await, DeliveryBegun::Finished);
     assert_eq!(store.due_deliveries(forgotten + LOCK, 10).await.unwrap(), []);
     let listed = store.deliveries(world.tenant, endpoint.id, forgotten, 10).await.unwrap();
     assert_eq!((listed.len(), listed[0].state, listed[0].attempts), (1, IdempotencyState::Completed, 1));
@@ -192,45 +217,136 @@ async fn a_delivery_is_processed_once_and_taken_over_when_left(database: &TestDa
 async fn what_was_about_the_same_is_recent_for_a_while(database: &TestDatabase) {
     let world = database.world().await;
     let endpoint = inbound(&world).await;
-    let print = Hash::of(b"pull request 7");
+    let about = Hash::of(b"pull request 7");
     let begin = |key: &str, now: Timestamp| {
-        let mut row = delivery(&endpoint, key);
-        row.received_at = now;
-        let mut op = begin(&row, now);
-        op.fingerprint = Some((print, now - Millis::from_secs(5)));
+        // Each says it in other words.
+        let mut op = begin_signed(&endpoint, key, key, now);
+        let signed = op.signed_body.as_mut().unwrap();
+        signed.about = Some(Fingerprint { hash: about, since: now - Millis::from_secs(5) });
         op
     };
-    let store = &world.store;
-    assert_eq!(ask(store, begin("github:1", NOW)).await, DeliveryBegun::Begun(1));
-    assert_eq!(ask(store, begin("github:2", NOW + Millis(4_999))).await, DeliveryBegun::Recent);
-    assert_eq!(ask(store, begin("github:3", NOW + Millis(5_000))).await, DeliveryBegun::Recent);
-    assert_eq!(ask(store, begin("github:4", NOW + Millis(5_001))).await, DeliveryBegun::Begun(1));
-    let holder = store.fingerprint_holder(world.tenant, endpoint.id, print).await.unwrap();
-    assert_eq!(holder.as_deref(), Some("github:4"));
+    let (store, first) = (&world.store, of("github:1", DeliveryBegun::InFlight));
+    assert_eq!(taken(store, begin("github:1", NOW)).await, of("github:1", DeliveryBegun::Begun(1)));
+    assert_eq!(taken(store, begin("github:2", NOW + Millis(4_999))).await, first);
+    assert_eq!(taken(store, begin("github:3", NOW + Millis(5_000))).await, first);
+    let fourth = taken(store, begin("github:4", NOW + Millis(5_001))).await;
+    assert_eq!(fourth, of("github:4", DeliveryBegun::Begun(1)));
     world.store.close().await;
 }
 
-/// As for a sender who signs the body and not the id.
-async fn a_delivery_is_known_by_its_id_and_by_its_body(database: &TestDatabase) {
+async fn what_was_said_in_other_words_is_the_first_ones_too(database: &TestDatabase) {
+    let world = database.world().await;
+    let endpoint = inbound(&world).await;
+    let about = Hash::of(b"pull request 7");
+    let begin = |key: &str, body: &str, now: Timestamp| {
+        let mut op = begin_signed(&endpoint, key, body, now);
+        let signed = op.signed_body.as_mut().unwrap();
+        signed.about = Some(Fingerprint { hash: about, since: now - Millis::from_secs(5) });
+        op
+    };
+    let (store, first) = (&world.store, of("github:1", DeliveryBegun::InFlight));
+    assert_eq!(taken(store, begin("github:1", "a", NOW)).await, of("github:1", DeliveryBegun::Begun(1)));
+    assert_eq!(taken(store, begin("github:2", "b", NOW)).await, first);
+    let later = NOW + Millis::from_mins(1);
+    assert_eq!(
+        taken(store, begin("github:2", "b", later)).await,
+        first,
+        "it is sent once more when the seconds are over"
+    );
+    assert_eq!(taken(store, begin("github:2", "c", later)).await, of("github:2", DeliveryBegun::Begun(1)));
+    // A repeat of the first does not make the seconds begin anew.
+    assert_eq!(taken(store, begin("github:1", "a", later + Millis::from_secs(4))).await, first);
+    let another = taken(store, begin("github:3", "d", later + Millis::from_secs(6))).await;
+    assert_eq!(another, of("github:3", DeliveryBegun::Begun(1)));
+    world.store.close().await;
+}
+
+async fn a_signed_body_is_one_delivery_whatever_its_id(database: &TestDatabase) {
     let world = database.world().await;
     let endpoint = inbound(&world).await;
     let store = &world.store;
-    let send = async |key: &str, body: &str, now: Timestamp| {
-        let row = DeliveryRow { received_at: now, ..delivery(&endpoint, key) };
-        let request_hash = Hash::of(body.as_bytes());
-        let fingerprint = Some((request_hash, now - IDEMPOTENCY_COMPLETED_TTL));
-        let first = begin(&row, now);
-        ask(store, BeginDelivery { source: Source::Generic, request_hash, fingerprint, ..first }).await
+    let send =
+        async |key: &str, body: &str, now: Timestamp| taken(store, begin_signed(&endpoint, key, body, now)).await;
+    let first = of("webhook:1", DeliveryBegun::InFlight);
+    assert_eq!(send("webhook:1", "a", NOW).await, of("webhook:1", DeliveryBegun::Begun(1)));
+    assert_eq!(send("webhook:1", "a", NOW).await, first, "the same again");
+    assert_eq!(send("webhook:2", "a", NOW).await, first, "its body under another id");
+    let listed = store.deliveries(world.tenant, endpoint.id, NOW + Millis(1), 10).await.unwrap();
+    assert_eq!(listed.len(), 1, "a repeat leaves nothing behind under its id");
+    assert_eq!(send("webhook:2", "b", NOW).await, of("webhook:2", DeliveryBegun::Begun(1)), "the id was not taken");
+
+    // The day is counted from the first one on.
+    let nearly = NOW + IDEMPOTENCY_COMPLETED_TTL;
+    let at = DeliveryRef { key: "webhook:1".into(), ..delivery(&endpoint, "").at };
+    ask(store, finish(&at, 1, IdempotencyState::Completed, NOW)).await;
+    assert_eq!(send("webhook:1", "a", nearly).await, of("webhook:1", DeliveryBegun::Finished));
+    assert_eq!(send("webhook:3", "a", nearly).await, of("webhook:1", DeliveryBegun::Finished));
+    assert_eq!(send("webhook:3", "a", nearly + Millis(1)).await, of("webhook:3", DeliveryBegun::Begun(1)));
+    world.store.close().await;
+}
+
+async fn a_failed_delivery_is_tried_anew_by_a_repeat_under_another_id(database: &TestDatabase) {
+    let world = database.world().await;
+    let endpoint = inbound(&world).await;
+    let store = &world.store;
+    let send = async |key: &str| taken(store, begin_signed(&endpoint, key, "a", NOW)).await;
+    let at = DeliveryRef { key: "webhook:1".into(), ..delivery(&endpoint, "").at };
+    let fail = async |attempt| {
+        assert_eq!(ask(store, finish(&at, attempt, IdempotencyState::Failed, NOW)).await, Changed::Done);
     };
-    assert_eq!(send("webhook:1", "a", NOW).await, DeliveryBegun::Begun(1));
-    assert_eq!(send("webhook:1", "a", NOW).await, DeliveryBegun::InFlight, "the same again");
-    assert_eq!(send("webhook:1", "b", NOW).await, DeliveryBegun::Mismatch, "its id for another body");
-    assert_eq!(send("webhook:2", "a", NOW).await, DeliveryBegun::Recent, "its body under another id");
-    assert_eq!(send("webhook:3", "b", NOW).await, DeliveryBegun::Begun(1), "what was refused is not known");
-    let holder = store.fingerprint_holder(world.tenant, endpoint.id, Hash::of(b"a")).await.unwrap();
-    assert_eq!(holder.as_deref(), Some("webhook:1"));
-    let forgotten = NOW + IDEMPOTENCY_COMPLETED_TTL + Millis(1);
-    assert_eq!(send("webhook:4", "a", forgotten).await, DeliveryBegun::Begun(1));
+    assert_eq!(send("webhook:1").await, of("webhook:1", DeliveryBegun::Begun(1)));
+    for attempt in 1..3 {
+        fail(attempt).await;
+        assert_eq!(send("webhook:2").await, of("webhook:1", DeliveryBegun::Begun(attempt + 1)));
+        assert_eq!(send("webhook:3").await, of("webhook:1", DeliveryBegun::InFlight), "one at a time");
+    }
+    let due = store.due_deliveries(NOW + LOCK, 10).await.unwrap();
+    assert_eq!(
+        due.iter().map(|row| row.at.key.as_str()).collect::<Vec<_>>(),
+        ["webhook:1"],
+        "another server may have it"
+    );
+    fail(3).await;
+    assert_eq!(send("webhook:1").await, of("webhook:1", DeliveryBegun::Spent));
+    assert_eq!(send("webhook:2").await, of("webhook:1", DeliveryBegun::Begun(1)), "its sender tries anew");
+
+    // One that was dealt with and has started nothing gives way to the next, and that to nobody.
+    ask(store, finish(&at, 1, IdempotencyState::Completed, NOW)).await;
+    let instead = async |key: &str| {
+        let mut op = begin_signed(&endpoint, key, "a", NOW);
+        op.signed_body.as_mut().unwrap().instead_of = Some("webhook:1".into());
+        taken(store, op).await
+    };
+    assert_eq!(instead("webhook:2").await, of("webhook:2", DeliveryBegun::Begun(1)));
+    assert_eq!(instead("webhook:3").await, of("webhook:2", DeliveryBegun::InFlight));
+    world.store.close().await;
+}
+
+async fn an_id_that_is_not_signed_keeps_no_other_body_away(database: &TestDatabase) {
+    let world = database.world().await;
+    let endpoint = inbound(&world).await;
+    let store = &world.store;
+    let send = async |key: &str, body: &str| taken(store, begin_signed(&endpoint, key, body, NOW)).await;
+    assert_eq!(send("github:2", "captured").await, of("github:2", DeliveryBegun::Begun(1)));
+    assert_eq!(send("github:2", "genuine").await, of("body:genuine", DeliveryBegun::Begun(1)));
+    assert_eq!(send("github:2", "genuine").await, of("body:genuine", DeliveryBegun::InFlight));
+    assert_eq!(send("github:9", "genuine").await, of("body:genuine", DeliveryBegun::InFlight));
+    // An id inside the body is signed: its sender has used it twice.
+    let mut own = begin_signed(&endpoint, "github:2", "third", NOW);
+    own.signed_body.as_mut().unwrap().has_id = true;
+    assert_eq!(taken(store, own).await, of("github:2", DeliveryBegun::Mismatch));
+    assert_eq!(
+        send("github:3", "third").await,
+        of("github:3", DeliveryBegun::Begun(1)),
+        "what was refused is not known"
+    );
+    // What a delivery says stays as it came first, whatever stands beside the body of a repeat.
+    let mut again = begin_signed(&endpoint, "github:3", "third", NOW + LOCK);
+    again.delivery.event = "another".into();
+    assert_eq!(taken(store, again).await, of("github:3", DeliveryBegun::Begun(2)));
+    let at = DeliveryRef { key: "github:3".into(), ..delivery(&endpoint, "").at };
+    let stored = store.delivery(&at).await.unwrap().unwrap();
+    assert_eq!((stored.event.as_str(), stored.retry_at), ("push", Some(NOW + LOCK + LOCK)));
     world.store.close().await;
 }
 

@@ -66,7 +66,12 @@ impl Case {
 }
 
 fn lost(number: u128) -> Command {
-    Command::AssignmentLost { session: session(number), why: "its session is over".into() }
+    Command::AssignmentLost { session: session(number), why: "its session is over".into(), in_order: false }
+}
+
+/// An operator takes the worker out of service.
+fn drained(number: u128) -> Command {
+    Command::AssignmentLost { session: session(number), why: "it takes no more work".into(), in_order: true }
 }
 
 #[test]
@@ -193,6 +198,77 @@ fn a_worker_lost_between_steps_loses_the_run_and_another_is_looked_for() {
 }
 
 #[test]
+fn what_an_operator_keeps_from_workers_costs_no_attempt() {
+    let mut case = Case::of(two_commands());
+    case.offer(1).tells(|case| case.refusal(1, PreflightCheck::Commands)).tick();
+    assert_eq!(case.known().failures.len(), 2);
+    case.held = Some("a flag is off".into());
+    for _ in 0..5 {
+        case.tick();
+        assert_eq!((case.state(), case.run.detail), (RunState::Pending, Some(Detail::AssigningWorker)));
+        assert_eq!(case.names(), ["session.unassigned"]);
+        assert_eq!(case.known().failures.len(), 1, "the time without workers counts no more");
+        assert!(case.run.was_refused_by(session(1)), "whom it has asked in vain it does not ask again");
+    }
+    assert!(case.row().eligible_at.is_some_and(|at| at <= case.now), "who may have it again finds it at once");
+    // From then on a time without workers counts as ever.
+    case.held = None;
+    case.tick().tick();
+    assert_eq!((case.state(), case.run.reason), (RunState::Failed, Some(Reason::AssignmentError)));
+}
+
+#[test]
+fn a_run_whose_worker_is_taken_out_of_service_waits_for_another() {
+    let mut case = Case::of(two_commands());
+    case.assign(1).claim().complete().tell(drained(1));
+    assert_eq!((case.known().with, case.records()[0].state), (None, AssignmentState::Lost));
+    for _ in 0..2 * BACKOFF.len() {
+        case.tick();
+        assert_eq!((case.state(), case.known().failures.len()), (RunState::Running, 0));
+    }
+    let explained = why(&case.run, case.now, Surroundings { workers: Some(0), ..Surroundings::default() });
+    let [Cause::Assigning { left_by: Some(worker), waits: true, .. }] = &explained.because[..] else {
+        panic!("{explained:?}")
+    };
+    assert_eq!(worker, "w1");
+    case.assign(2);
+    assert_eq!(case.known().left_by, None);
+    // One that was lost is waited for no longer than ever.
+    case.tell(lost(2));
+    for _ in BACKOFF {
+        case.tick();
+    }
+    assert_eq!(case.run.reason, Some(Reason::FailedAssignment));
+}
+
+#[test]
+fn an_offer_that_is_taken_back_is_no_attempt() {
+    let mut case = Case::of(two_commands());
+    for number in 1..=4 {
+        case.offer(number).tell(drained(number));
+        assert_eq!((case.state(), case.known().failures.len()), (RunState::Pending, 0));
+    }
+    for number in 5..=7 {
+        case.offer(number).tell(lost(number));
+    }
+    assert_eq!(case.run.reason, Some(Reason::FailedAssignment));
+}
+
+#[test]
+fn an_explanation_names_the_flag_that_keeps_workers_from_the_run_and_not_from_one_that_a_worker_has() {
+    let mut case = Case::of(two_commands());
+    let around = |workers| Surroundings { workers: Some(workers), only_embedded: true, ..Surroundings::default() };
+    let explained = why(&case.run, case.now, around(0));
+    let [Cause::Assigning { only_embedded: true, waits: true, .. }] = &explained.because[..] else {
+        panic!("{explained:?}")
+    };
+    assert_eq!(explained.next, [Remedy::SwitchOn, Remedy::Cancel]);
+    case.assign(1);
+    let explained = why(&case.run, case.now, around(1));
+    assert!(matches!(explained.because[..], [Cause::Unclaimed { only_embedded: false, .. }]), "{explained:?}");
+}
+
+#[test]
 fn a_worker_lost_in_a_command_stops_the_run_until_somebody_reassigns_it() {
     let step = in_workdir("a", Workdir::Run).effect(EffectClass::Idempotent).attempts(5);
     let mut case = Case::of(under_profile(vec![step]));
@@ -218,7 +294,30 @@ fn an_open_effect_of_a_lost_worker_stays_in_doubt() {
     case.assign(1).claim().tells(|case| case.intent(EffectClass::Unsafe)).tells(Case::lease_expired);
     assert_eq!((case.state(), case.step(0).state()), (RunState::Paused, StepState::InDoubt));
     assert_eq!(case.known().with, None);
-    case.refuse(reassign());
+    let no = case.refuse(reassign());
+    assert!(matches!(&no, Rejection::ReassignedInDoubt { step, .. } if step == "a"), "{no}");
+    let settles = format!("interlock run resolve {} --step a --outcome did-not-happen", case.run.id);
+    assert!(no.to_string().contains(&settles), "{no}");
+    let explained = why(&case.run, case.now, Surroundings::default());
+    assert!(matches!(explained.because[..], [Cause::Doubt { .. }, Cause::WorkerLost { .. }]), "{explained:?}");
+    assert_eq!(explained.next, [Remedy::Resolve, Remedy::Cancel]);
+}
+
+#[test]
+fn a_run_that_is_not_reassigned_says_why() {
+    let told = |case: &mut Case, words: &str| {
+        let no = case.refuse(reassign()).to_string();
+        assert!(no.contains(words), "{no}");
+    };
+    told(&mut Case::of(under_profile(vec![task("t")])), "is for any worker");
+    let mut case = Case::of(two_commands());
+    case.offer(1);
+    told(&mut case, "a worker is asked whether it takes the run");
+    case.tells(|case| case.ack(1)).claim();
+    told(&mut case, "its worker is running the step");
+    case.complete().tell(lost(1)).tell(pause());
+    told(&mut case, "once it is resumed, one is where it has none");
+    case.tell(Command::Resume).tell(reassign());
 }
 
 /// Whatever the resolution is, the directory is gone: only a person has the command run elsewhere.
@@ -428,7 +527,9 @@ fn an_explanation_names_the_workers_that_are_passed_over() {
     let skipped = [SkippedWorker::new(session(7), "w7".into(), SkipReason::Maintenance)];
     let around = Surroundings { workers: Some(0), skipped: &skipped, ..Surroundings::default() };
     let explained = why(&case.run, case.now, around);
+    assert!(matches!(explained.because[0], Cause::Assigning { waits: true, .. }), "{explained:?}");
     assert_eq!(explained.because[1], Cause::PassedOver { workers: skipped.to_vec() });
+    assert_eq!(explained.next, [Remedy::StartWorker, Remedy::Cancel]);
     case.tell(cancel(false));
     let explained = why(&case.run, case.now, around);
     assert!(!explained.because.iter().any(|cause| matches!(cause, Cause::PassedOver { .. })), "{explained:?}");

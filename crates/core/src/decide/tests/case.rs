@@ -48,6 +48,8 @@ pub struct Case {
     pub rows: Rows,
     /// Every attempt that was ever started, by position.
     pub attempts: BTreeSet<(u32, u32)>,
+    /// What an operator has switched off that keeps workers from the run.
+    pub held: Option<String>,
     ids: Cell<u128>,
 }
 
@@ -139,6 +141,7 @@ impl Opening {
             walked: arrows::take(),
             receipts: BTreeMap::new(),
             attempts: BTreeSet::new(),
+            held: None,
             ids: Cell::new(0),
         };
         case.settle(&before);
@@ -268,7 +271,8 @@ impl Case {
 
     /// Decides, and answers as an engine would.
     pub fn decide(&self, command: Command, asked: CommandOrigin) -> Result<Box<ChangeSet>, Rejection> {
-        let known = DecideContext { receipt: self.open_receipt(), ..DecideContext::default() };
+        let (receipt, held) = (self.open_receipt(), self.held.clone());
+        let known = DecideContext { receipt, held, ..DecideContext::default() };
         decide(&self.run, command, known, asked)?.settle(|asking| bound(&self.answers, &*self.judge, asking))
     }
 

@@ -21,6 +21,7 @@ mod matrix;
 mod moves;
 mod plans;
 mod property;
+mod repeat;
 mod resume;
 mod rollback;
 mod start;

@@ -138,6 +138,10 @@ fn what_is_too_large_is_refused() {
     let too_large = |answer: Result<(), Rejection>| matches!(answer, Err(Rejection::TooLarge { .. }));
     assert!(too_large(attempt(&|header| header.inputs = json(&format!("\"{}\"", long(limits::PAYLOAD_BYTES_MAX))))));
     assert!(too_large(attempt(&|header| header.workspace = long(limits::NAME_BYTES_MAX + 1))));
+    for nameless in ["", " "] {
+        let refused = attempt(&|header| header.workspace = nameless.into());
+        assert!(matches!(refused, Err(Rejection::InvalidInput { .. })), "{refused:?}");
+    }
     assert!(too_large(attempt(&|header| header.subject = Some(long(limits::SUBJECT_BYTES_MAX + 1)))));
     assert!(too_large(attempt(&|header| {
         header.labels.insert("team".into(), long(limits::NAME_BYTES_MAX + 1));

@@ -29,7 +29,12 @@ fn explain(case: &Case) -> Explanation {
             Remedy::Reject => case.vote("bob", false),
             Remedy::Signal => case.wake("1"),
             // What a worker, a person with facts, or a new run does.
-            Remedy::Wait | Remedy::StartWorker | Remedy::Resolve | Remedy::Restart | Remedy::Retry => continue,
+            Remedy::Wait
+            | Remedy::StartWorker
+            | Remedy::SwitchOn
+            | Remedy::Resolve
+            | Remedy::Restart
+            | Remedy::Retry => continue,
         };
         assert!(case.is_accepted(command), "{remedy} was advised for {explanation:?}");
     }

@@ -4,7 +4,9 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 
-use super::{Delivery, Headers, ReadError, SignatureError, key_of, mac, text_of};
+use serde_json::Value;
+
+use super::{Delivery, Headers, IdPlace, ReadError, SignatureError, event_of, key_of, mac, text_of};
 use crate::json::Hash;
 use crate::keys::TriggerKey;
 
@@ -28,14 +30,19 @@ pub fn verify<S: AsRef<[u8]>>(
 /// Without an id of the sender's, equal bodies are one delivery: better than two runs for a repeat.
 pub fn read(endpoint: &str, headers: &impl Headers, body: &[u8]) -> Result<Delivery, ReadError> {
     let payload = super::json(body)?;
-    let given = IDS.iter().find_map(|name| headers.value(name)).map(str::to_owned);
-    // A header is not signed: the same body under another id, or under none, is a repeat all the same.
-    let fingerprint = Some(Hash::of(body).to_string());
-    let id = given.or_else(|| text_of(&payload, &["id"])).unwrap_or_else(|| Hash::of(body).to_string());
+    let (place, id) = match IDS.iter().find_map(|name| headers.value(name)) {
+        Some(id) => (IdPlace::Header, id.to_owned()),
+        None => (IdPlace::Body, id_in(&payload).unwrap_or_else(|| Hash::of(body).to_string())),
+    };
     let named = EVENTS.iter().find_map(|name| headers.value(name)).map(str::to_owned);
     let event = named.or_else(|| text_of(&payload, &["type"])).or_else(|| text_of(&payload, &["event"]));
-    let key = key_of(TriggerKey::Webhook { endpoint, id: &id })?;
-    Ok(Delivery { key, event: event.unwrap_or_default(), payload, fingerprint })
+    let (key, event) = (key_of(TriggerKey::Webhook { endpoint, id: &id })?, event_of(event)?);
+    Ok(Delivery { key, id: place, event, payload, fingerprint: None })
+}
+
+/// What a body calls itself.
+pub fn id_in(payload: &Value) -> Option<String> {
+    text_of(payload, &["id"])
 }
 
 #[cfg(test)]
@@ -69,16 +76,26 @@ mod tests {
     }
 
     #[test]
-    fn the_fingerprint_is_the_bodys_whatever_the_id() {
-        let sent = |id: &str, body: &[u8]| {
-            let headers = BTreeMap::from([("x-delivery-id".to_owned(), id.to_owned())]);
-            read("whs_1", &headers, body).unwrap()
+    fn an_id_in_a_header_is_told_from_one_that_is_signed() {
+        let place = |id: Option<&str>, body: &[u8]| {
+            let header = id.map(|id| ("x-delivery-id".to_owned(), id.to_owned()));
+            let headers: BTreeMap<String, String> = header.into_iter().collect();
+            read("whs_1", &headers, body).unwrap().id
         };
-        let first = sent("d1", b"{}");
-        assert_eq!(first, sent("d1", b"{}"));
-        let (other_id, other_body) = (sent("d2", b"{}"), sent("d1", b"[]"));
-        assert_eq!((other_id.key == first.key, &other_id.fingerprint), (false, &first.fingerprint));
-        assert_eq!((&other_body.key, other_body.fingerprint == first.fingerprint), (&first.key, false));
-        assert!(first.fingerprint.is_some());
+        assert_eq!(place(Some("d1"), br#"{"id":7}"#), IdPlace::Header);
+        assert_eq!(place(None, br#"{"id":7}"#), IdPlace::Body);
+        assert_eq!(place(None, b"{}"), IdPlace::Body);
+    }
+
+    #[test]
+    fn what_would_be_stored_as_another_is_refused() {
+        let refused = |body: &str| read("whs_1", &BTreeMap::new(), body.as_bytes()).unwrap_err().to_string();
+        for body in [r#"{"type":"a\u0000b"}"#, r#"{"event":"a\u0000b"}"#] {
+            assert!(refused(body).contains("the event's name holds a NUL"), "{body}");
+        }
+        assert!(refused(r#"{"id":"a\u0000b"}"#).contains("control characters"));
+        let rounded = refused(r#"{"order":{"items":[1,18446744073709551617]}}"#);
+        assert!(rounded.contains("`order.items[1]`: 18446744073709551617 has more than 64 bits"), "{rounded}");
+        assert!(read("whs_1", &BTreeMap::new(), br#"{"note":"a\u0000b","n":18446744073709551615}"#).is_ok());
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Delivery, Headers, ReadError, SignatureError, json, key_of, mac, text_of};
+use super::{Delivery, Headers, IdPlace, ReadError, SignatureError, json, key_of, mac, text_of};
 use crate::keys::TriggerKey;
 use crate::limits;
 
@@ -30,7 +30,7 @@ pub fn read(headers: &impl Headers, body: &[u8], secondary: bool) -> Result<Deli
     };
     let fingerprint = if secondary { fingerprint(event, &payload) } else { None };
     let key = key_of(TriggerKey::GitHub { delivery })?;
-    Ok(Delivery { key, event: event.to_owned(), payload, fingerprint })
+    Ok(Delivery { key, id: IdPlace::Header, event: event.to_owned(), payload, fingerprint })
 }
 
 /// What a run that the event starts is found by: `repo`, and for a pull request `pr`, `pr_url` and `head_sha`.
@@ -119,6 +119,7 @@ mod tests {
         let delivery = read(&about, body, true).unwrap();
         assert_eq!((delivery.key.as_str(), delivery.event.as_str()), ("github:d-1", "pull_request"));
         assert_eq!(delivery.fingerprint.as_deref(), Some("7\n3\npull_request\nopened\nabc"));
+        assert_eq!(delivery.id, IdPlace::Header, "GitHub signs the body alone");
         assert_eq!(read(&about, body, false).unwrap().fingerprint, None);
         let push = headers(&[(DELIVERY, "d-2"), (EVENT, "push")]);
         assert_eq!(read(&push, b"{}", true).unwrap().fingerprint, None);
@@ -130,5 +131,6 @@ mod tests {
         let kind = ("content-type", "application/x-www-form-urlencoded");
         let about = headers(&[(DELIVERY, "d"), (EVENT, "ping"), kind]);
         assert_eq!(read(&about, b"payload=%7B%22zen%22%3A1%7D", true).unwrap().payload["zen"], 1);
+        assert!(read(&about, b"payload=%7B%22zen%22%3A18446744073709551616%7D", true).is_err(), "it would be rounded");
     }
 }

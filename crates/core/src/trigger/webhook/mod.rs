@@ -14,6 +14,7 @@ pub mod standard;
 
 use serde_json::Value;
 
+use crate::json::{NUL, check_exact, is_shallow, too_deep};
 use crate::limits;
 use crate::time::Millis;
 
@@ -42,6 +43,8 @@ pub enum ReadError {
     Body(String),
     #[error("the field `{0}` is missing")]
     MissingField(&'static str),
+    #[error("{0} holds a NUL character, which no name has")]
+    Nul(&'static str),
     #[error("the delivery's id is longer than {max} bytes", max = limits::KEY_BYTES_MAX)]
     KeyTooLong,
 }
@@ -57,23 +60,38 @@ impl Headers for std::collections::BTreeMap<String, String> {
     }
 }
 
+/// Where a delivery's id stands, and so what it says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum IdPlace {
+    /// The sender's proof covers the ids of all its deliveries: equal ids are one delivery.
+    Proven,
+    /// In the body, which is signed. Another body may have brought the same id in a header.
+    Body,
+    /// In a header, which is not signed: whoever has seen a delivery can send it again under any id.
+    Header,
+}
+
 /// What a genuine request is about.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Delivery {
     /// The trigger's key.
     pub key: String,
+    pub id: IdPlace,
     /// What happened, in the source's own word: `pull_request`, `/deploy`, `incident`.
     pub event: String,
     pub payload: Value,
-    /// Deliveries that agree in this within a few seconds are one, whatever their ids say.
+    /// Deliveries that agree in this within a few seconds are one, whatever their ids and bodies say.
     pub fingerprint: Option<String>,
 }
 
 fn json(body: &[u8]) -> Result<Value, ReadError> {
-    if !crate::json::is_shallow(body) {
-        return Err(ReadError::Body(crate::json::too_deep()));
+    if !is_shallow(body) {
+        return Err(ReadError::Body(too_deep()));
     }
-    serde_json::from_slice(body).map_err(|error| ReadError::Body(error.to_string()))
+    let text = std::str::from_utf8(body).map_err(|error| ReadError::Body(error.to_string()))?;
+    let value = serde_json::from_str(text).map_err(|error| ReadError::Body(error.to_string()))?;
+    check_exact(text).map_err(ReadError::Body)?;
+    Ok(value)
 }
 
 fn text_of(value: &Value, path: &[&str]) -> Option<String> {
@@ -85,12 +103,15 @@ fn text_of(value: &Value, path: &[&str]) -> Option<String> {
     }
 }
 
+/// What happened, by name. One with a NUL would be stored as another.
+fn event_of(name: Option<String>) -> Result<String, ReadError> {
+    let name = name.unwrap_or_default();
+    if name.contains(NUL) { Err(ReadError::Nul("the event's name")) } else { Ok(name) }
+}
+
+/// Control characters, and so NUL too, are refused with the key.
 fn key_of(key: crate::keys::TriggerKey<'_>) -> Result<String, ReadError> {
-    let key = key.render();
-    if key.as_ref().is_ok_and(|key| key.contains(crate::json::NUL)) {
-        return Err(ReadError::Body("the delivery's id holds a NUL character".to_owned()));
-    }
-    key.map_err(|rejection| match rejection {
+    key.render().map_err(|rejection| match rejection {
         crate::rejection::Rejection::TooLarge { .. } => ReadError::KeyTooLong,
         other => ReadError::Body(other.to_string()),
     })

@@ -3,7 +3,7 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 
-use super::{Delivery, Headers, ReadError, SignatureError, json, key_of, mac, text_of};
+use super::{Delivery, Headers, IdPlace, ReadError, SignatureError, event_of, json, key_of, mac, text_of};
 use crate::keys::TriggerKey;
 
 pub const SECRET: &str = "x-interlock-secret";
@@ -37,9 +37,9 @@ pub fn read(endpoint: &str, body: &[u8]) -> Result<Delivery, ReadError> {
     let count = field("sys_mod_count").and_then(|text| text.parse().ok());
     let sys_mod_count: u64 = count.ok_or(ReadError::MissingField("sys_mod_count"))?;
     let instance = field("instance").unwrap_or_else(|| endpoint.to_owned());
-    let event = field("event").or_else(|| field("sys_class_name")).or_else(|| field("table")).unwrap_or_default();
+    let event = event_of(field("event").or_else(|| field("sys_class_name")).or_else(|| field("table")))?;
     let key = key_of(TriggerKey::ServiceNow { instance: &instance, sys_id: &sys_id, sys_mod_count })?;
-    Ok(Delivery { key, event, payload, fingerprint: None })
+    Ok(Delivery { key, id: IdPlace::Proven, event, payload, fingerprint: None })
 }
 
 #[cfg(test)]
@@ -71,5 +71,7 @@ mod tests {
         let nested = br#"{"table":"incident","record":{"sys_id":"abc","sys_mod_count":5}}"#;
         assert_eq!(read("whs_1", nested).unwrap().key, "servicenow:whs_1:abc:5");
         assert_eq!(read("whs_1", br#"{"sys_id":"abc"}"#), Err(ReadError::MissingField("sys_mod_count")));
+        let unnamed = br#"{"sys_id":"abc","sys_mod_count":5,"table":"incident\u0000"}"#;
+        assert_eq!(read("whs_1", unnamed), Err(ReadError::Nul("the event's name")));
     }
 }

@@ -4,8 +4,10 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::{Delivery, Headers, ReadError, SignatureError, TOLERANCE, key_of, mac};
+use super::{Delivery, Headers, IdPlace, ReadError, SignatureError, TOLERANCE, event_of, key_of, mac};
+use crate::json::NUL;
 use crate::keys::TriggerKey;
+use crate::text::visible::visible;
 use crate::time::Timestamp;
 
 pub const SIGNATURE: &str = "x-slack-signature";
@@ -59,7 +61,7 @@ pub fn read(headers: &impl Headers, body: &[u8]) -> Result<Request, ReadError> {
     // The token is a shared secret of Slack's older scheme; runs keep their inputs for ever.
     let shown = fields.into_iter().filter(|(name, _)| name != "token");
     let payload = Value::Object(shown.map(|(name, value)| (name, Value::String(value))).collect());
-    Ok(Request::Delivery(Delivery { key, event, payload, fingerprint: None }))
+    Ok(Request::Delivery(Delivery { key, id: IdPlace::Proven, event, payload, fingerprint: None }))
 }
 
 /// Slack repeats an event up to three times; its `event_id` stays.
@@ -72,14 +74,15 @@ fn read_event(body: &[u8]) -> Result<Request, ReadError> {
     let team = super::text_of(&payload, &["team_id"]).ok_or(ReadError::MissingField("team_id"))?;
     let id = super::text_of(&payload, &["event_id"]).ok_or(ReadError::MissingField("event_id"))?;
     let event = super::text_of(&payload, &["event", "type"]).ok_or(ReadError::MissingField("event.type"))?;
+    let event = event_of(Some(event))?;
     if let Value::Object(fields) = &mut payload {
         fields.remove("token");
     }
     let key = key_of(TriggerKey::Slack { team: &team, trigger: &id })?;
-    Ok(Request::Delivery(Delivery { key, event, payload, fingerprint: None }))
+    Ok(Request::Delivery(Delivery { key, id: IdPlace::Proven, event, payload, fingerprint: None }))
 }
 
-/// `application/x-www-form-urlencoded`; the last of equal names counts.
+/// `application/x-www-form-urlencoded`; the last of equal names counts. As in every form, no field holds a NUL.
 pub(super) fn form(body: &[u8]) -> Result<BTreeMap<String, String>, ReadError> {
     let text = std::str::from_utf8(body).map_err(|error| ReadError::Body(error.to_string()))?;
     let pairs: Vec<&str> = text.split('&').filter(|pair| !pair.is_empty()).collect();
@@ -90,7 +93,11 @@ pub(super) fn form(body: &[u8]) -> Result<BTreeMap<String, String>, ReadError> {
 }
 
 fn decode_pair((name, value): (&str, &str)) -> Result<(String, String), ReadError> {
-    Ok((decode(name)?, decode(value)?))
+    let (name, value) = (decode(name)?, decode(value)?);
+    if name.contains(NUL) || value.contains(NUL) {
+        return Err(ReadError::Body(format!("the field `{}` holds a NUL character", visible(&name))));
+    }
+    Ok((name, value))
 }
 
 fn decode(text: &str) -> Result<String, ReadError> {
@@ -157,12 +164,14 @@ mod tests {
             br#"{"type":"event_callback","token":"t","team_id":"T","event_id":"Ev1","event":{"type":"message"}}"#;
         let Request::Delivery(delivery) = read(&json, event).unwrap() else { panic!() };
         assert_eq!((delivery.key.as_str(), &delivery.payload["token"]), ("slack:T:Ev1", &Value::Null));
+        let unnamed = br#"{"type":"event_callback","team_id":"T","event_id":"Ev1","event":{"type":"a\u0000b"}}"#;
+        assert_eq!(read(&json, unnamed), Err(ReadError::Nul("the event's name")));
     }
 
     #[test]
     fn a_form_that_is_none_is_refused() {
         assert_eq!(read(&BTreeMap::new(), b"command=/x"), Err(ReadError::MissingField("team_id")));
-        for body in [&b"a=%"[..], b"a=%4", b"a=%zz", b"a=%ff", b"\xff"] {
+        for body in [&b"a=%"[..], b"a=%4", b"a=%zz", b"a=%ff", b"\xff", b"a=1%00", b"a=\0", b"%00=1"] {
             assert!(matches!(read(&BTreeMap::new(), body), Err(ReadError::Body(_))), "{body:?}");
         }
         assert_eq!(

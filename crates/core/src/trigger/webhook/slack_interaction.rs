@@ -4,6 +4,7 @@
 use serde_json::Value;
 
 use super::{ReadError, slack, text_of};
+use crate::json::NUL;
 
 /// The action ids of a card's buttons, and the ids of the dialog for a rejection.
 pub const APPROVE: &str = "interlock_approve";
@@ -95,19 +96,28 @@ fn read_dialog(payload: &Value) -> Result<Interaction, ReadError> {
 }
 
 fn presser(payload: &Value) -> Result<Presser, ReadError> {
-    let enterprise = text_of(payload, &["enterprise", "id"]).or_else(|| text_of(payload, &["team", "enterprise_id"]));
+    let enterprise = match id_of(payload, &["enterprise", "id"], "enterprise.id")? {
+        Some(id) => Some(id),
+        None => id_of(payload, &["team", "enterprise_id"], "team.enterprise_id")?,
+    };
     let name = text_of(payload, &["user", "username"]).or_else(|| text_of(payload, &["user", "name"]));
     Ok(Presser {
         enterprise,
         team: needed(payload, &["team", "id"], "team.id")?,
-        user_team: text_of(payload, &["user", "team_id"]),
+        user_team: id_of(payload, &["user", "team_id"], "user.team_id")?,
         user: needed(payload, &["user", "id"], "user.id")?,
         name: name.unwrap_or_default(),
     })
 }
 
 fn needed(payload: &Value, path: &[&str], name: &'static str) -> Result<String, ReadError> {
-    text_of(payload, path).filter(|text| !text.is_empty()).ok_or(ReadError::MissingField(name))
+    id_of(payload, path, name)?.filter(|text| !text.is_empty()).ok_or(ReadError::MissingField(name))
+}
+
+/// A text by which something is found. One with a NUL would be stored, and looked for, as another.
+fn id_of(payload: &Value, path: &[&str], name: &'static str) -> Result<Option<String>, ReadError> {
+    let text = text_of(payload, path);
+    if text.as_ref().is_some_and(|text| text.contains(NUL)) { Err(ReadError::Nul(name)) } else { Ok(text) }
 }
 
 #[cfg(test)]
@@ -171,6 +181,11 @@ mod tests {
             let mut payload = press(APPROVE);
             payload.as_object_mut().unwrap().remove(missing);
             assert!(matches!(read(&form(&payload)), Err(ReadError::MissingField(_))), "{missing}");
+        }
+        for (place, name) in [("user", "user.id"), ("team", "team.id"), ("enterprise", "enterprise.id")] {
+            let mut payload = press(APPROVE);
+            payload[place] = json!({ "id": "U1\0" });
+            assert_eq!(read(&form(&payload)), Err(ReadError::Nul(name)));
         }
         assert_eq!(read(b"x=1"), Err(ReadError::MissingField("payload")));
         assert!(matches!(read(b"payload=%7B"), Err(ReadError::Body(_))));

@@ -3,7 +3,7 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 
-use super::{Delivery, Headers, ReadError, SignatureError, json, key_of, mac, text_of};
+use super::{Delivery, Headers, IdPlace, ReadError, SignatureError, event_of, json, key_of, mac, text_of};
 use crate::keys::TriggerKey;
 use crate::time::Timestamp;
 
@@ -60,8 +60,8 @@ pub fn verify<S: AsRef<[u8]>>(
 pub fn read(endpoint: &str, headers: &impl Headers, body: &[u8]) -> Result<Delivery, ReadError> {
     let id = headers.value(ID).ok_or(ReadError::MissingHeader(ID))?;
     let payload = json(body)?;
-    let event = text_of(&payload, &["type"]).unwrap_or_default();
-    Ok(Delivery { key: key_of(TriggerKey::Webhook { endpoint, id })?, event, payload, fingerprint: None })
+    let (key, event) = (key_of(TriggerKey::Webhook { endpoint, id })?, event_of(text_of(&payload, &["type"]))?);
+    Ok(Delivery { key, id: IdPlace::Proven, event, payload, fingerprint: None })
 }
 
 #[cfg(test)]
@@ -93,6 +93,13 @@ mod tests {
         assert_eq!(check(SIGNED, Timestamp(AT.0 + 301_000)), Err(SignatureError::Stale));
         assert_eq!(check(SIGNED, Timestamp(AT.0 - 301_000)), Err(SignatureError::Stale));
         assert_eq!(verify(&[&key], &headers(SIGNED), b"{}", AT), Err(SignatureError::Mismatch));
+    }
+
+    #[test]
+    fn the_id_is_signed_and_a_name_holds_no_nul() {
+        assert_eq!(read("whs_1", &headers(SIGNED), BODY).unwrap().id, IdPlace::Proven);
+        let unnamed = read("whs_1", &headers(SIGNED), br#"{"type":"a\u0000b"}"#);
+        assert_eq!(unnamed, Err(ReadError::Nul("the event's name")));
     }
 
     #[test]

@@ -3,7 +3,6 @@
 use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::response::Response;
-use interlock_core::limits::NAME_BYTES_MAX;
 use interlock_core::tenant::identity::Role;
 use interlock_engine::EngineError;
 use interlock_protocol::identity::{CreateKey, CreatedKey, path};
@@ -57,9 +56,6 @@ async fn checked(state: &AppState, caller: &Caller, body: CreateKey) -> Result<N
     let mut new = NewKey::new(caller.tenant, name("name", body.name)?, body.roles);
     if new.roles.is_empty() {
         return Err(ApiError::invalid("a key needs at least one role: viewer, operator, approver, admin, worker"));
-    }
-    if body.workspace.as_ref().is_some_and(|workspace| workspace.is_empty() || workspace.len() > NAME_BYTES_MAX) {
-        return Err(ApiError::invalid(format!("a workspace's name has 1 to {NAME_BYTES_MAX} bytes")));
     }
     // An admin of one workspace makes keys for that workspace.
     new.workspace = caller.workspace_for(body.workspace)?;

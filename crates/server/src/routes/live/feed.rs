@@ -5,7 +5,7 @@ use axum::extract::State;
 use axum::response::Response;
 use interlock_protocol::live::{Cursor, EventView, path};
 
-use super::place::{StartingPoint, StreamParams, Upgrade, Watched, open};
+use super::place::{SocketParams, SocketStart, StartingPoint, StreamParams, Upgrade, Watched, open};
 use crate::api_error::ApiError;
 use crate::confinement;
 use crate::identity::Caller;
@@ -17,13 +17,13 @@ use crate::state::AppState;
     get,
     path = path::WS_FEED,
     tag = "live",
-    params(StreamParams),
+    params(SocketParams),
     responses((status = 101, description = "The WebSocket is open."), (status = 409), (status = 426)),
 )]
 pub async fn feed_socket(
     State(state): State<AppState>,
     admission: Admission,
-    StartingPoint(place): StartingPoint,
+    SocketStart(place): SocketStart,
     upgrade: Upgrade,
 ) -> Result<Response, ApiError> {
     open(state, upgrade, (admission, place), AllRuns).await

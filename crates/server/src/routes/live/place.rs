@@ -17,11 +17,20 @@ use crate::live::{self, Admission, Credential, Socket, Topic, WatcherMessage, cu
 use crate::query::Params;
 use crate::state::AppState;
 
-/// What a stream's query may hold.
+/// What the query of server-sent events may hold. They are opened by a request's headers, as any other route.
 #[derive(Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub struct StreamParams {
+    /// The `id` of the last event that you have seen; the header `Last-Event-ID` says the same and comes first.
+    last_event_id: Option<String>,
+}
+
+/// What a WebSocket's query may hold.
+#[derive(Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct SocketParams {
     /// The `id` of the last event that you have seen; the header `Last-Event-ID` says the same and comes first.
     last_event_id: Option<String>,
     /// A short-lived token, where no header can carry one. It is read where it is judged.
@@ -37,6 +46,18 @@ impl FromRequestParts<AppState> for StartingPoint {
 
     async fn from_request_parts(parts: &mut Parts, state: &AppState) -> Result<Self, ApiError> {
         let Params(params) = Params::<StreamParams>::from_request_parts(parts, state).await?;
+        live::place(&parts.headers, params.last_event_id.as_deref()).map(Self)
+    }
+}
+
+/// The same for a WebSocket.
+pub struct SocketStart(pub Option<Cursor>);
+
+impl FromRequestParts<AppState> for SocketStart {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &AppState) -> Result<Self, ApiError> {
+        let Params(params) = Params::<SocketParams>::from_request_parts(parts, state).await?;
         live::place(&parts.headers, params.last_event_id.as_deref()).map(Self)
     }
 }

@@ -8,7 +8,7 @@ use axum::response::{IntoResponse, Response};
 use interlock_core::ids::RunId;
 use interlock_protocol::live::{Cursor, EventView, path};
 
-use super::place::{StartingPoint, StreamParams, Upgrade, Watched, open};
+use super::place::{SocketParams, SocketStart, StartingPoint, StreamParams, Upgrade, Watched, open};
 use crate::api_error::ApiError;
 use crate::identity::Caller;
 use crate::live::{Admission, Credential, Topic, ahead, stream};
@@ -22,13 +22,13 @@ use crate::state::AppState;
     get,
     path = path::WS_RUN,
     tag = "live",
-    params(("run" = RunId, Path), StreamParams),
+    params(("run" = RunId, Path), SocketParams),
     responses((status = 101, description = "The WebSocket is open."), (status = 409), (status = 426)),
 )]
 pub async fn run_socket(
     State(state): State<AppState>,
     admission: Admission,
-    StartingPoint(place): StartingPoint,
+    SocketStart(place): SocketStart,
     upgrade: Upgrade,
     mut parts: Parts,
 ) -> Result<Response, ApiError> {
@@ -43,13 +43,13 @@ pub async fn run_socket(
     get,
     path = path::WS_EXECUTION,
     tag = "live",
-    params(("run" = RunId, Path), StreamParams),
+    params(("run" = RunId, Path), SocketParams),
     responses((status = 101, description = "The WebSocket is open."), (status = 409), (status = 426)),
 )]
 pub async fn execution_socket(
     State(state): State<AppState>,
     admission: Admission,
-    StartingPoint(place): StartingPoint,
+    SocketStart(place): SocketStart,
     upgrade: Upgrade,
     mut parts: Parts,
 ) -> Result<Response, ApiError> {

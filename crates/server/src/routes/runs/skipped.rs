@@ -119,7 +119,9 @@ pub fn is_open_to(run: &Run, row: &SessionRow, at: LookedAt<'_>) -> bool {
     match row.state_at(at.now) {
         WorkerState::Online => true,
         WorkerState::Errored => pausing(run, row, at).is_none(),
-        WorkerState::Draining | WorkerState::Maintenance | WorkerState::Offline => false,
+        // It keeps the runs that it has as a whole.
+        WorkerState::Maintenance => run.assigned_session() == Some(row.id) && pausing(run, row, at).is_none(),
+        WorkerState::Draining | WorkerState::Offline => false,
     }
 }
 
@@ -143,6 +145,7 @@ fn skip(run: &Run, row: &SessionRow, at: LookedAt<'_>) -> Option<SkippedWorker> 
     }
     let is_silent = at.silent_since(row);
     match row.state_at(at.now) {
+        WorkerState::Maintenance if is_open_to(run, row, at) => None,
         WorkerState::Draining => Some(told(SkipReason::Draining)),
         WorkerState::Maintenance => row.maintenance_at(at.now).map(|maintenance| SkippedWorker {
             why: Some(match &maintenance.by {

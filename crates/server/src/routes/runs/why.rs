@@ -36,7 +36,9 @@ pub async fn why(
     let run = found.ok_or_else(|| ApiError::unknown_run(named.run))?;
     let sessions = state.for_tenant(named.tenant).worker_sessions().await?;
     let only_embedded = !state.tenants().orchestrates_workers(named.tenant).await?;
-    let counted: Vec<&SessionRow> = sessions.iter().filter(|row| !only_embedded || row.tenant.is_none()).collect();
+    // A worker elsewhere goes on with the run that it has.
+    let counts = |row: &&SessionRow| !only_embedded || row.tenant.is_none() || run.assigned_session() == Some(row.id);
+    let counted: Vec<&SessionRow> = sessions.iter().filter(counts).collect();
     let bundle = bundle(&state, &run).await?;
     let distances = skipped::distances(&state.workers(), &sessions);
     let asked_last = skipped::asked_last(&state, &sessions);
@@ -151,7 +153,8 @@ async fn bundle(state: &AppState, run: &Run) -> Result<Option<Hash>, ApiError> {
 fn workers(run: &Run, sessions: &[&SessionRow], at: LookedAt<'_>, bundle: Option<Hash>) -> u32 {
     let spec = run.spec(run.position);
     let takes = |session: &&&SessionRow| {
-        skipped::is_open_to(run, session, at)
+        run.assigned_session().is_none_or(|assigned| assigned == session.id)
+            && skipped::is_open_to(run, session, at)
             && at.silent_since(session).is_none()
             && session.queues.contains(&spec.queue)
             && !(run.seeks_worker() && run.was_refused_by(session.id))

@@ -4,9 +4,8 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use interlock_core::json::Hash;
 use interlock_core::state::Initiator;
-use interlock_engine::IdempotencyKey;
+use interlock_engine::schedules::TriggerSchedule;
 use interlock_protocol::runs::{self, Started};
 use interlock_protocol::schedules::path;
 
@@ -14,17 +13,18 @@ use crate::api_error::ApiError;
 use crate::idempotency::{IdempotencyHeaders, key_of, mark};
 use crate::identity::Caller;
 use crate::metrics::Hit;
-use crate::request::OfSchedule;
+use crate::request::ScheduleName;
 use crate::state::AppState;
 
 /// Start a run of a schedule now
 ///
-/// The overlap policy does not apply. Sent again under the same `Idempotency-Key`, it names the run of the first time.
+/// The overlap policy does not apply. Sent again under the same `Idempotency-Key`, it names the run of the first time, also
+/// where the schedule is gone.
 #[utoipa::path(
     post,
     path = path::TRIGGER,
     tag = "schedules",
-    params(OfSchedule, IdempotencyHeaders),
+    params(ScheduleName, IdempotencyHeaders),
     responses(
         (status = 201, description = "The run.", body = Started),
         (status = 409, description = "The subject has an active run."),
@@ -34,16 +34,19 @@ use crate::state::AppState;
 pub async fn trigger(
     State(state): State<AppState>,
     caller: Caller,
-    OfSchedule(named): OfSchedule,
+    ScheduleName(named): ScheduleName,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
     let key = key_of(&state, &headers, &caller).await?;
     let keyed = key.is_some();
-    // Hashed, so that the longest key there may be fits behind the schedule's name.
-    let by_key = |key: IdempotencyKey| Hash::of(format!("{}:{}", key.client, key.key).as_bytes()).to_string();
-    let request = key.map_or_else(|| state.fresh_id().to_string(), by_key);
-    let by = caller.context(Initiator::User);
-    let started = state.schedules().trigger(caller.tenant, &named, &request, by).await;
+    let request = TriggerSchedule {
+        tenant: caller.tenant,
+        schedule: named,
+        within: caller.workspace.as_deref().map(str::to_owned),
+        idempotency: key,
+        by: caller.context(Initiator::User),
+    };
+    let started = state.schedules().trigger(request).await;
     if keyed {
         let hit = match &started {
             Ok(started) if started.replayed => Hit::Replayed,

@@ -10,6 +10,7 @@ use interlock_engine::IdempotencyKey;
 use interlock_engine::commands::announce::{Announced, Origin};
 use interlock_engine::commands::signal::{SignalRequest, Signaled};
 use interlock_protocol::runs::{Signal, Signaled as SignalReceipt, path};
+use interlock_store::{SignalScope, SourceId};
 
 use super::event::SignalBody;
 use crate::api_error::ApiError;
@@ -71,10 +72,12 @@ pub const SOURCE: &str = "signal";
 /// request stores no second one.
 pub async fn request(keyed: &IdempotentRequest<'_>, signal: Signal) -> Result<SignalRequest, ApiError> {
     let Signal { signal: signal_type, key, payload, source_id, broadcast } = signal;
-    let by_key =
-        |IdempotencyKey { client, key }| format!("idempotency:{}", Hash::of(format!("{client}\n{key}").as_bytes()));
+    let by_key = |IdempotencyKey { client, key }| {
+        let name = format!("idempotency:{}", Hash::of(format!("{client}\n{key}").as_bytes()));
+        SourceId { scope: SignalScope::Request, name }
+    };
     let source_id = match source_id {
-        Some(source_id) => Some(source_id),
+        Some(source_id) => Some(SourceId::of_tenant(source_id)),
         None => key_of(keyed.state, keyed.headers, keyed.caller).await?.map(by_key),
     };
     Ok(SignalRequest { tenant: keyed.caller.tenant, signal_type, key, payload, source_id, broadcast, run: None })

@@ -63,7 +63,11 @@ pub async fn receive(
             let replayed = [(REPLAYED, HeaderValue::from_static("true"))];
             (StatusCode::ACCEPTED, replayed, Json(delivered(outcome))).into_response()
         }
-        WebhookAnswer::Processing { delivery } => (StatusCode::ACCEPTED, Json(processing(delivery))).into_response(),
+        WebhookAnswer::Processing { delivery, duplicate_of } => {
+            let status = IdempotencyState::Processing;
+            let body = Delivered { delivery, status, duplicate_of, runs: vec![], skipped: vec![], missed: vec![] };
+            (StatusCode::ACCEPTED, Json(body)).into_response()
+        }
     })
 }
 
@@ -107,11 +111,6 @@ fn delivered(outcome: Outcome) -> Delivered {
 fn missed(trigger: MissedByEngine) -> MissedTrigger {
     let MissedByEngine { workflow, on, failed, detail } = trigger;
     MissedTrigger { workflow, on, failed, detail }
-}
-
-fn processing(delivery: String) -> Delivered {
-    let status = IdempotencyState::Processing;
-    Delivered { delivery, status, duplicate_of: None, runs: vec![], skipped: vec![], missed: vec![] }
 }
 
 /// What Slack shows to the user who gave the command, and to no other.

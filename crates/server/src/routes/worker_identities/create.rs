@@ -65,6 +65,7 @@ fn row(
     token: &EnrolToken,
 ) -> Result<WorkerIdentityRow, ApiError> {
     body.terms.check().map_err(ApiError::invalid)?;
+    body.terms.check_known().map_err(ApiError::invalid)?;
     let lifetime = body.token_expires_in_ms.unwrap_or(limits::TOKEN_LIFETIME);
     if lifetime.0 == 0 || lifetime > limits::TOKEN_LIFETIME_MAX {
         return Err(ApiError::invalid("a token can be used for 1 ms to 7 days"));

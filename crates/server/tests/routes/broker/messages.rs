@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 use super::hostile::connected;
 use super::redis_server::RedisServer;
 use super::{BrokerServer, hello};
+use crate::harness::{attempt, completed};
 
 /// Whatever a request would be refused for, a call over the broker is.
 #[tokio::test]
@@ -58,6 +59,31 @@ async fn a_call_that_comes_again_is_worked_on_once() {
     assert!(all.iter().all(|answer| *answer == first), "{all:?}");
     assert_eq!(served.counted("duplicate").await, 2);
     assert_eq!(served.sessions().await, 1);
+    served.server.end().await;
+}
+
+/// Another report under the name of the first is another call, and refused as a request would be.
+#[tokio::test]
+async fn another_report_under_the_name_of_the_first_is_refused() {
+    let redis = RedisServer::start().await;
+    let served = BrokerServer::by(&redis.url()).await;
+    let (_, key) = served.key(Role::Worker).await;
+    let raw = served.raw(&redis.url(), &key).await;
+    let session = raw.call("register", hello()).await.1["session"].clone();
+    let plan = EncodedPlan::new(Plan::new("w", vec![StepSpec::task("a", "count")])).unwrap();
+    served.server.engine.runs().start(StartRun::new(served.tenant, plan, Json::null())).await.unwrap();
+    let (_, polled) = raw.call("poll", json!({ "session": session, "max": 1, "wait_ms": 1_000 })).await;
+    let (name, call) = (fresh_name(), format!("{}/complete-step", session.as_str().unwrap()));
+    let mut said = Vec::new();
+    for output in [1, 1, 2] {
+        let mut report = attempt(&polled["assignments"][0]);
+        report["outcome"] = completed(json!(output));
+        raw.write(&raw.sealed(&name, &call, &report, 0)).await;
+        said = raw.answers(&name, said.len() + 1).await;
+    }
+    let (refused, first) = (&said[2], (200, json!({ "recorded": true })));
+    assert_eq!(said[..2], [first.clone(), first], "a call that comes again gets the first answer");
+    assert_eq!((refused.0, &refused.1["code"]), (409, &json!("STEP_STALE_ATTEMPT")), "{}", refused.1);
     served.server.end().await;
 }
 

@@ -239,7 +239,24 @@ async fn a_log_that_somebody_has_spoilt() -> ApiResponse {
     answer
 }
 
+/// A run whose row was damaged while the server was away.
+async fn with_a_run_that_cannot_be_read() -> ApiResponse {
+    let (engine, tenants, database) = engine().await;
+    let api = Api::of(engine, tenants, database.clone()).await;
+    let run = api.start(json!([task("a")])).await;
+    // What an engine has in memory it need not read.
+    let stopped = Restarted::stop(api, &database).await;
+    let damage = "UPDATE run_live SET step_data = 'x' || coalesce(step_data, '')";
+    assert_eq!(interlock_store::change_memory(&database, damage).unwrap(), 1);
+    let api = stopped.start(Objects::memory()).await;
+    let answer = api.post(&format!("/runs/{run}/pause"), json!({ "reason": "look first" })).await;
+    assert!(!answer.headers.contains_key(header::RETRY_AFTER), "it does not pass by itself: {}", answer.body);
+    api.end().await;
+    answer
+}
+
 table! { TABLE:
+    "RECORD_UNREADABLE" => |_| with_a_run_that_cannot_be_read().await,
     "AUDIT_UNAVAILABLE" => |_| without_a_key_to_sign_with().await,
     "EVIDENCE_NOT_SEALED" => |_| evidence_before_the_seal().await,
     "EVIDENCE_TOO_LARGE" => |_| evidence_of_a_run_that_did_too_much().await,

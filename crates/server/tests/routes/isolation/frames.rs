@@ -102,33 +102,34 @@ async fn refused(harness: &Harness, path: &str, last_event_id: Option<u64>) -> u
     }
 }
 
-/// Another tenant's token in a later frame moves no stream over, and streams tell only of their own tenant.
+/// A token in a later frame moves no stream over: it is refused, whose ever it is. And streams tell only of their own tenant.
 #[tokio::test]
 async fn a_stream_shows_its_own_tenant_only() {
     let harness = Harness::new().await;
     let mut ours = vec![harness.start(1).await];
-    let mut sockets = Vec::new();
-    for token in [&*harness.other_key, "nonsense"] {
+    let subscribe =
+        |token: &str| Message::text(json!({ "type": "subscribe", "token": token, "last_event_id": "0" }).to_string());
+    for token in [&*harness.other_key, &*harness.key, "nonsense"] {
         let mut socket = harness.stranger("/ws/feed").await;
-        for token in [&*harness.key, token] {
-            let frame = json!({ "type": "subscribe", "token": token, "last_event_id": "0" });
-            socket.send(Message::text(frame.to_string())).await.unwrap();
-        }
-        sockets.push(socket);
+        socket.send(subscribe(&harness.key)).await.unwrap();
+        socket.send(subscribe(token)).await.unwrap();
+        let mut said = listen(&mut socket, usize::MAX).await;
+        assert_eq!(said.pop().unwrap()["code"], "REQUEST_INVALID", "{token}");
+        assert!(said.iter().all(|event| event["run_id"] == json!(ours[0])), "{said:?}");
     }
+    let mut socket = harness.stranger("/ws/feed").await;
+    socket.send(subscribe(&harness.key)).await.unwrap();
     let mut events = Sse::open(&harness, "/api/v1/events/stream", 0).await;
     for _ in 0..5 {
         harness.start_of(harness.other_tenant, 1).await;
         ours.push(harness.start(1).await);
     }
     let wanted: Vec<Value> = ours.iter().map(|run| json!(run)).collect();
-    for socket in &mut sockets {
-        let mut seen = Vec::new();
-        while !wanted.iter().all(|run| seen.contains(run)) {
-            let event = next(socket).await.unwrap();
-            assert!(wanted.contains(&event["run_id"]), "{event}");
-            seen.push(event["run_id"].clone());
-        }
+    let mut seen = Vec::new();
+    while !wanted.iter().all(|run| seen.contains(run)) {
+        let event = next(&mut socket).await.unwrap();
+        assert!(wanted.contains(&event["run_id"]), "{event}");
+        seen.push(event["run_id"].clone());
     }
     let mut seen = Vec::new();
     while !wanted.iter().all(|run| seen.contains(run)) {
