@@ -1,5 +1,5 @@
--- The name that its sender has given a signal is one among the signals of a scope: 'tenant' (signals by key), 'workspace:NAME' (those
--- for runs of that workspace), 'request' (named by an idempotency key), 'message' (messages of tasks). Signals that were stored
+-- The name that its sender has given a signal is one among the signals of a scope: 'tenant' (signals by key), 'run:ID' (those for
+-- that run alone), 'request' (named by an idempotency key), 'message' (messages of tasks). Signals that were stored
 -- before, and those of servers of earlier releases, have theirs in `source_id`.
 ALTER TABLE signals ADD COLUMN source_scope TEXT;
 ALTER TABLE signals ADD COLUMN source_name TEXT;

@@ -7,8 +7,8 @@ use interlock_core::time::Timestamp;
 pub enum SignalScope {
     /// Those by their key, which reach the runs of every workspace.
     Tenant,
-    /// Those for runs of this workspace.
-    Workspace(String),
+    /// Those for this run alone.
+    Run(RunId),
     /// Those that are named by the idempotency key of their request.
     Request,
     /// Messages that tasks send to runs.
@@ -20,7 +20,7 @@ impl SignalScope {
     pub(crate) fn text(&self) -> String {
         match self {
             Self::Tenant => "tenant".to_owned(),
-            Self::Workspace(name) => format!("workspace:{name}"),
+            Self::Run(run) => format!("run:{run}"),
             Self::Request => "request".to_owned(),
             Self::Message => "message".to_owned(),
         }
@@ -40,12 +40,12 @@ impl SourceId {
         Self { scope: SignalScope::Tenant, name: name.into() }
     }
 
-    /// The name of a signal for a run of this workspace, unless it is one of a scope of its own.
+    /// The name of a signal for this run alone, unless it is one of a scope of its own.
     #[must_use]
-    pub fn within(self, workspace: &str) -> Self {
+    pub fn for_run(self, run: RunId) -> Self {
         match self.scope {
-            SignalScope::Tenant => Self { scope: SignalScope::Workspace(workspace.to_owned()), ..self },
-            SignalScope::Workspace(_) | SignalScope::Request | SignalScope::Message => self,
+            SignalScope::Tenant => Self { scope: SignalScope::Run(run), ..self },
+            SignalScope::Run(_) | SignalScope::Request | SignalScope::Message => self,
         }
     }
 }

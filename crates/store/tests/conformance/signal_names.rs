@@ -20,14 +20,12 @@ async fn a_name_stands_for_one_signal_of_its_scope(database: &TestDatabase) {
     let world = database.world().await;
     let second = World { store: world.store.clone(), tenant: tenant_id(2) };
     second.store.write(PutTenant(Tenant::new(second.tenant, "two", NOW))).await.unwrap();
-    let workspace = |name: &str| SignalScope::Workspace(name.to_owned());
     let scopes = [
         SignalScope::Tenant,
         SignalScope::Request,
         SignalScope::Message,
-        workspace("ours"),
-        workspace("theirs"),
-        workspace("tenant"),
+        SignalScope::Run(RunId(fresh())),
+        SignalScope::Run(RunId(fresh())),
     ];
     for world in [&world, &second] {
         for scope in &scopes {
@@ -78,12 +76,11 @@ fn again(row: &SignalRow) -> StoreSignal {
 
 async fn a_name_of_an_earlier_release_still_counts(database: &TestDatabase) {
     let world = database.world().await;
-    let to_run = |workspace: &str| {
-        let scope = SignalScope::Workspace(workspace.to_owned());
-        SignalRow { run: Some(RunId(fresh())), ..named(&world, scope, "m-2", "one") }
+    let to_run = || {
+        let run = RunId(fresh());
+        SignalRow { run: Some(run), ..named(&world, SignalScope::Run(run), "m-2", "one") }
     };
-    let (by_key, for_run, for_other_run) =
-        (named(&world, SignalScope::Tenant, "m-1", "one"), to_run("ours"), to_run("theirs"));
+    let (by_key, for_run, for_other_run) = (named(&world, SignalScope::Tenant, "m-1", "one"), to_run(), to_run());
     for row in [&by_key, &for_run] {
         assert_eq!(world.store.write(StoreSignal(row.clone())).await.unwrap(), SignalStored::Stored);
     }
@@ -93,7 +90,7 @@ async fn a_name_of_an_earlier_release_still_counts(database: &TestDatabase) {
     for row in [&by_key, &for_run] {
         assert_eq!(store.write(again(row)).await.unwrap(), SignalStored::Duplicate, "it came before the upgrade");
     }
-    // What stands under the name may be another workspace's: it is in nobody's way.
+    // What stands under the name may be for another run: it is in nobody's way.
     let under_other_key = SignalRow { key: "other".into(), ..by_key };
     for row in [for_other_run, under_other_key] {
         assert_eq!(store.write(again(&row)).await.unwrap(), SignalStored::Stored);

@@ -58,8 +58,8 @@ pub async fn signal(
         request.key = overview.subject.unwrap_or_else(|| run.to_string());
         // It is for this run alone: it starts no workflow, and no other run gets it.
         request.run = Some(run);
-        // A name that is used in one workspace is free in every other.
-        request.source_id = request.source_id.map(|source| source.within(&overview.workspace));
+        // One event may go to several runs, and what one workspace calls its own is in no other's way.
+        request.source_id = request.source_id.map(|source| source.for_run(run));
         let row = state.signals().draft(request).await?;
         let made = |signaled| Made::from(answer(Announced { signaled, runs: Vec::new(), skipped: Vec::new() }));
         let kept = keep.answer(&made(signal::Signaled::Stored(row.id)))?;
