@@ -158,7 +158,9 @@ function unclaimed(cause: Extract<Cause, { cause: 'unclaimed' }>, now: number): 
     cause.workers == null
       ? `it is on the queue “${cause.queue}”`
       : cause.workers === 0
-        ? `no registered worker of the queue “${cause.queue}” ${has}`
+        ? cause.only_embedded === true
+          ? `no worker inside a server takes the queue “${cause.queue}” and ${has}`
+          : `no registered worker of the queue “${cause.queue}” ${has}`
         : `${plural(cause.workers, 'worker')} of the queue “${cause.queue}” may have it, and ${cause.workers === 1 ? 'is' : 'are'} busy`;
   const refused = (cause.refused ?? []).map((worker) => ` The policy refused the worker “${worker.worker}”: ${worker.why}.`);
   const off = cause.only_embedded === true ? flagOff('takes steps') : '';

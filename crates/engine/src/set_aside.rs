@@ -59,6 +59,17 @@ impl std::fmt::Display for Item {
     }
 }
 
+impl Item {
+    /// The command that finds what is wrong with it.
+    const fn told_by(self) -> &'static str {
+        match self {
+            Self::AuditLog => "interlock audit verify",
+            Self::Evidence(_) => "interlock evidence export",
+            _ => "interlock db check",
+        }
+    }
+}
+
 macro_rules! items {
     ($($id:ident => $item:ident),+) => {
         $(impl From<$id> for Item {
@@ -120,7 +131,8 @@ impl SetAside {
             tracing::debug!(%tenant, %item, %error, "it still cannot be worked on");
             return;
         }
-        tracing::error!(%tenant, %item, %error, "it cannot be worked on and is set aside; `interlock db check` says more");
+        let told_by = item.told_by();
+        tracing::error!(%tenant, %item, %error, "it cannot be worked on and is set aside; `{told_by}` says more");
         items.retain(|_, aside| now.since(aside.until) < FORGOTTEN_AFTER);
         if items.len() >= SET_ASIDE_MAX
             && let Some(first) = items.iter().min_by_key(|(_, aside)| aside.until).map(|(key, _)| *key)

@@ -221,14 +221,18 @@ fn check_origin(run: &RunFacts, rows: &[(&ProvenEntry, ReadDetails)], findings: 
     if event["workflow"] != *run.workflow || event["version"] != run.workflow_version {
         return findings.add("the record names another workflow or version than the log");
     }
+    // Runs of older versions have no origin in their first event.
+    let origin = event["origin"].as_str();
     let actor = proven.logged.opened.as_ref().and_then(|opened| opened.actor.as_ref());
+    // A key that nobody owns goes on with somebody's run in their name: who started such a run is told by its origin alone.
+    let is_in_anothers_name = run.resumed_from.is_some() && origin.is_some();
     if let (Some(actor), Some(started_by)) = (actor, &run.started_by)
         && actor != started_by
+        && !is_in_anothers_name
     {
         return findings.add("the record and the log name different people as the one who started the run");
     }
-    // Runs of older versions have no origin in their first event.
-    if let Some(origin) = event["origin"].as_str()
+    if let Some(origin) = origin
         && run.origin().is_none_or(|recorded| recorded.to_string() != origin)
     {
         let what = "inputs, plan, subject, trigger, starter, workspace, earlier run or time of creation";

@@ -125,7 +125,10 @@ deny contains {"rule": "command_environment", "text": "a command may not set the
 
 is_denied(variable) if variable in data.config.commands.variables_denied
 
-is_denied(variable) if strings.any_prefix_match(variable, beginnings_denied)
+is_denied(variable) if {
+	strings.any_prefix_match(variable, beginnings_denied)
+	not variable in data.config.commands.variables_harmless
+}
 
 beginnings_denied contains beginning if {
 	some known in data.config.commands.variables_denied

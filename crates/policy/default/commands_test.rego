@@ -47,6 +47,9 @@ test_the_deny_list_holds_everywhere if {
 test_a_program_that_starts_another_hides_nothing if {
 	wrapped := command(["/usr/bin/sudo", "/sbin/reboot"], ["sudo", "reboot"], {})
 	rules_on(wrapped) == {"command_denied"}
+	every argv in [["ssh-agent", "mkfs", "/dev/sda"], ["choom", "-n", "0", "--", "mkfs", "/dev/sda"], ["faketime", "now", "mkfs"]] {
+		"command_denied" in rules_on(command(argv, argv, {}))
+	}
 	named := command(["/usr/bin/echo", "reboot"], ["echo", "reboot"], {})
 	not "command_denied" in rules_on(named)
 }
@@ -63,10 +66,16 @@ test_some_variables_may_not_be_set if {
 	rules_on(preloads) == {"command_environment"}
 	harmless := command(["/usr/bin/uptime"], ["uptime"], {"action": {"env": ["LANG"]}})
 	verdict_on(harmless) == "allow"
+	every name in ["NODE_ENV", "PYTHONUNBUFFERED", "GIT_AUTHOR_NAME", "GIT_TERMINAL_PROMPT"] {
+		verdict_on(command(["/usr/bin/uptime"], ["uptime"], {"action": {"env": [name]}})) == "allow"
+	}
+	every name in ["NODE_OPTIONS", "PYTHONUTF", "GIT_AUTHOR", "JAVA_HOME"] {
+		"command_environment" in rules_on(command(["/usr/bin/uptime"], ["uptime"], {"action": {"env": [name]}}))
+	}
 }
 
 test_variables_that_arguments_set_count_as_those_of_the_step if {
-	every argv in [["env", "LD_PRELOAD=/x", "uptime"], ["sudo", "-n", "GIT_SSH=/x", "uptime"], ["nice", "env", "A=1", "PATH=/x", "id"]] {
+	every argv in [["env", "LD_PRELOAD=/x", "uptime"], ["ssh-agent", "env", "LD_PRELOAD=/x", "id"], ["sudo", "-n", "GIT_SSH=/x", "uptime"], ["nice", "env", "A=1", "PATH=/x", "id"]] {
 		"command_environment" in rules_on(command(argv, argv, {}))
 	}
 	every argv in [["env", "LANG=C", "uptime"], ["make", "PATH=/x"], ["env", "--unset=PATH", "uptime"]] {

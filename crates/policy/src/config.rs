@@ -77,10 +77,13 @@ struct Commands {
     runners: BTreeMap<ProgramName, Vec<CodeOption>>,
     harmless: BTreeMap<String, BTreeMap<String, Vec<HarmlessValue>>>,
     restrained: BTreeMap<String, Vec<String>>,
+    own_options: BTreeMap<ProgramName, OwnOptions>,
     builds: Vec<Build>,
     scripts: Vec<Vec<String>>,
     variables_denied: Vec<String>,
+    variables_harmless: Vec<String>,
     wrappers: Vec<String>,
+    substitutes: Vec<String>,
     sets_variables: Vec<String>,
     opaque: Vec<String>,
 }
@@ -99,6 +102,19 @@ impl TryFrom<String> for ProgramName {
     }
 }
 
+/// Options of an interpreter that may stand before its script.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+#[expect(dead_code, reason = "only its shape counts")]
+struct OwnOptions {
+    flags: String,
+    values: String,
+    joined: String,
+    module: String,
+    long: Vec<String>,
+    commands: Vec<String>,
+}
+
 /// An option after which code follows, or a command.
 #[derive(Deserialize)]
 #[serde(try_from = "String")]
@@ -110,11 +126,18 @@ impl TryFrom<String> for CodeOption {
     fn try_from(option: String) -> Result<Self, String> {
         let words: Vec<&str> = option.split(' ').collect();
         let is_nothing = |word: &&str| word.is_empty() || (word.len() > 1 && word.bytes().all(|byte| byte == b'-'));
-        // `--eval=` would be no beginning of `--eval=1`, so it would never be found.
-        let never =
-            words.len() > 2 || words.iter().any(is_nothing) || (option.starts_with('-') && option.contains('='));
+        // `--eval=` would be no beginning of `--eval=1`, so it would never be found. A letter may have a value: `-m=timeit`.
+        let value = option.strip_prefix('-').filter(|_| option.as_bytes().get(1) != Some(&b'-'));
+        let of_letter = value.is_some_and(|value| value.chars().nth(1) == Some('=') && value.chars().count() > 2);
+        let is_cut = option.starts_with('-') && option.contains('=') && !of_letter;
+        // `=*` would be every argument.
+        let is_everything =
+            option.strip_prefix('=').is_some_and(|exact| matches!(exact.trim_end_matches('*'), "" | "-" | "--"));
+        let never = words.len() > 2 || words.iter().any(is_nothing) || is_cut || is_everything;
         if never || option == "-" {
-            return Err(format!("`{option}` is not an option, such as `-c`, `--eval`, `eval`, `*` or `clone -u`"));
+            return Err(format!(
+                "`{option}` is not an option, such as `-c`, `--eval`, `eval`, `*`, `clone -u`, `=-wrapper` or `-m=timeit`"
+            ));
         }
         Ok(Self)
     }
@@ -130,9 +153,16 @@ impl TryFrom<String> for HarmlessValue {
 
     fn try_from(value: String) -> Result<Self, String> {
         let is_lower = value.to_lowercase() == value;
-        if value.is_empty() || value == "*" || value == "!" || !is_lower {
+        let is_everything = matches!(value.as_str(), "" | "*" | "!");
+        // Between two words that a value must not have there is one space: an empty word is in every value.
+        let has_empty_word = value.strip_prefix('!').is_some_and(|words| words.split(' ').any(str::is_empty));
+        let is_broken = value.strip_prefix('&').is_some_and(|line| {
+            let (programs, options) = line.split_once(':').unwrap_or_default();
+            programs.split(' ').chain(options.split(' ')).any(str::is_empty)
+        });
+        if is_everything || has_empty_word || is_broken || !is_lower {
             return Err(format!(
-                "`{value}` is not a value that runs nothing: write `none`, `user=*` or `!=`, in lower case"
+                "`{value}` is not a value that runs nothing: write `none`, `user=*`, `!=` or `&gzip pigz:-1 -9`, in lower case"
             ));
         }
         Ok(Self)

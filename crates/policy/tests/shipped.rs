@@ -30,6 +30,10 @@ fn a_command_of_a_thousand_arguments_is_decided_within_the_work() {
         ("/usr/bin/env", "A"),
         ("/usr/bin/xargs", "summary"),
         ("/usr/bin/sort", "exports-"),
+        ("/usr/bin/python3", "-X"),
+        ("/usr/bin/python3", "a"),
+        ("/usr/bin/gcc", "-D"),
+        ("/usr/bin/npm", "--x"),
     ] {
         let argv: Vec<String> =
             std::iter::once(program.to_owned()).chain((1..1_000).map(|at| format!("{start}{at}=x"))).collect();
@@ -67,12 +71,15 @@ fn settings_of_another_shape_are_refused() {
         "harmless",
         "interpreters",
         "opaque",
+        "own_options",
         "restrained",
         "runners",
         "sets_variables",
         "shell_options",
         "shells",
+        "substitutes",
         "variables_denied",
+        "variables_harmless",
         "wrappers",
     ] {
         assert!(refusal(key, None).contains(key), "{key}");
@@ -90,8 +97,13 @@ fn settings_of_another_shape_are_refused() {
         ("shell_options", json!(["--command="]), "is not an option"),
         ("shell_options", json!(["--"]), "is not an option"),
         ("runners", json!({ "git": ["a b c"] }), "is not an option"),
+        ("runners", json!({ "gcc": ["=-*"] }), "is not an option"),
+        ("interpreters", json!({ "python": ["-m="] }), "is not an option"),
+        ("own_options", json!({ "python": { "flags": "B" } }), "missing field"),
         ("harmless", json!({ "git": { "-c": ["*"] } }), "runs nothing"),
         ("harmless", json!({ "ssh": { "-o": ["User=*"] } }), "lower case"),
+        ("harmless", json!({ "tar": { "-I": ["&gzip"] } }), "runs nothing"),
+        ("harmless", json!({ "mysql": { "-e": ["!system  pager"] } }), "runs nothing"),
         ("builds", json!(["static"]), "is not a build"),
     ] {
         let said = refusal(key, Some(value));

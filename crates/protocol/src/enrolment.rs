@@ -93,6 +93,10 @@ pub struct WorkerIdentityList {
     pub identities: Vec<WorkerIdentityView>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_after: Option<WorkerIdentityId>,
+    /// The serial number of the authority by which this server signs workers' certificates, as `interlock worker ca show` tells
+    /// it. Not there where it signs none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub authority: Option<String>,
 }
 
 /// A worker uses its token.

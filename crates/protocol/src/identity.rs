@@ -349,7 +349,7 @@ pub struct PersonToken {
     pub expires_at: Timestamp,
 }
 
-/// A token for one WebSocket, passed as `?token=`, because browsers send no headers there.
+/// A token that opens WebSockets for a minute, passed as `?token=`, because browsers send no headers there.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct WsToken {
     pub token: String,

@@ -5,14 +5,25 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// Read by the loader, the C library, shells, interpreters, and programs that start others.
+/// Read by the loader, the C library, shells, interpreters, and programs that start others, as `make` does by its own rules.
 const CODE: &[&str] = &[
+    "AR",
+    "ARFLAGS",
+    "AS",
+    "ASFLAGS",
     "BASHOPTS",
     "BASH_ENV",
     "BASH_LOADABLES_PATH",
     "BROWSER",
+    "CC",
     "CDPATH",
+    "CFLAGS",
     "CLASSPATH",
+    "COFLAGS",
+    "CPP",
+    "CPPFLAGS",
+    "CXX",
+    "CXXFLAGS",
     "DOTNET_STARTUP_HOOKS",
     "EDITOR",
     "ENV",
@@ -20,7 +31,9 @@ const CODE: &[&str] = &[
     "ERL_FLAGS",
     "ERL_ZFLAGS",
     "EXINIT",
+    "FC",
     "FCEDIT",
+    "FFLAGS",
     "FPATH",
     "GCONV_PATH",
     "GLIBC_TUNABLES",
@@ -29,14 +42,20 @@ const CODE: &[&str] = &[
     "GRADLE_OPTS",
     "GREP_OPTIONS",
     "IFS",
+    "LDFLAGS",
+    "LDLIBS",
     "LESSCLOSE",
     "LESSKEY",
     "LESSKEYIN",
     "LESSKEY_CONTENT",
     "LESSOPEN",
+    "LEX",
+    "LFLAGS",
+    "LOADLIBES",
     "LOCPATH",
     "MAKEFILES",
     "MAKEFLAGS",
+    "MAKEINFO",
     "MANOPT",
     "MANPAGER",
     "MAVEN_ARGS",
@@ -50,6 +69,7 @@ const CODE: &[&str] = &[
     "PSQLRC",
     "PSQL_EDITOR",
     "PSQL_PAGER",
+    "RM",
     "RSYNC_CONNECT_PROG",
     "RSYNC_RSH",
     "SBT_OPTS",
@@ -60,9 +80,13 @@ const CODE: &[&str] = &[
     "TAR_OPTIONS",
     "TAR_RSH",
     "TCLLIBPATH",
+    "TEX",
     "VIMINIT",
     "VISUAL",
+    "YACC",
+    "YFLAGS",
     "ZDOTDIR",
+    "ZIPOPT",
 ];
 
 /// All variables of a program or an interpreter that can name code, now or in a later release of it.
@@ -89,6 +113,23 @@ const CODE_PREFIXES: &[&str] = &[
     "SUDO_",
     "_JAVA_",
     "npm_config_",
+];
+
+/// Of those with such a beginning, the ones that say nothing about code.
+const HARMLESS: &[&str] = &[
+    "GIT_AUTHOR_DATE",
+    "GIT_AUTHOR_EMAIL",
+    "GIT_AUTHOR_NAME",
+    "GIT_COMMITTER_DATE",
+    "GIT_COMMITTER_EMAIL",
+    "GIT_COMMITTER_NAME",
+    "GIT_TERMINAL_PROMPT",
+    "NODE_ENV",
+    "PYTHONDONTWRITEBYTECODE",
+    "PYTHONHASHSEED",
+    "PYTHONIOENCODING",
+    "PYTHONUNBUFFERED",
+    "PYTHONUTF8",
 ];
 
 /// The name of a variable, or with `*` at its end all names that begin so.
@@ -129,7 +170,7 @@ impl FromStr for VariablePattern {
         if !start.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') {
             return invalid("a name has letters, digits and `_`");
         }
-        if changes_code(start) {
+        if changes_code(start) || (is_prefix && begins_as_code(start)) {
             return invalid("it changes which code a program runs, and no rule can allow that");
         }
         Ok(Self { start: start.to_owned(), is_prefix })
@@ -138,7 +179,11 @@ impl FromStr for VariablePattern {
 
 /// Whether a variable may make a command run other code than the one that was judged.
 pub(crate) fn changes_code(name: &str) -> bool {
-    CODE.contains(&name) || CODE_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
+    CODE.contains(&name) || (begins_as_code(name) && !HARMLESS.contains(&name))
+}
+
+fn begins_as_code(name: &str) -> bool {
+    CODE_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
 }
 
 #[cfg(test)]
@@ -175,6 +220,12 @@ mod tests {
         for name in ["HOME", "LANG", "TZ", "TARGET", "REGION", "KUBECONFIG", "INTERLOCK_RUN_ID"] {
             assert!(!changes_code(name), "{name}");
         }
+        for name in ["NODE_ENV", "PYTHONUNBUFFERED", "GIT_AUTHOR_NAME", "GIT_COMMITTER_DATE", "GIT_TERMINAL_PROMPT"] {
+            assert!(!changes_code(name), "{name}");
+        }
+        for name in ["NODE_ENVIRONMENT", "PYTHONUTF", "GIT_AUTHOR", "JAVA_HOME", "PYTHONSTARTUP"] {
+            assert!(changes_code(name), "{name}");
+        }
     }
 
     #[test]
@@ -184,12 +235,15 @@ mod tests {
         let mut ours: Vec<String> = CODE.iter().map(|name| (*name).to_owned()).chain(beginnings).collect();
         ours.sort_unstable();
         assert_eq!(data["config"]["commands"]["variables_denied"], json!(ours));
+        assert_eq!(data["config"]["commands"]["variables_harmless"], json!(HARMLESS));
+        assert!(HARMLESS.iter().all(|name| begins_as_code(name) && !CODE.contains(name)));
     }
 
     #[test]
     fn a_pattern_is_a_name_or_the_beginning_of_names() {
         let pattern = |text: &str| text.parse::<VariablePattern>().unwrap();
         assert!(pattern("APP_ENV").fits("APP_ENV") && !pattern("APP_ENV").fits("APP_ENV2"));
+        assert!(pattern("NODE_ENV").fits("NODE_ENV"));
         assert!(pattern("RELEASE_*").fits("RELEASE_ID") && !pattern("RELEASE_*").fits("PRERELEASE_ID"));
         assert_eq!(pattern("RELEASE_*").to_string(), "RELEASE_*");
         for (text, why) in [
@@ -200,6 +254,7 @@ mod tests {
             ("A B", "letters"),
             ("LD_PRELOAD", "which code"),
             ("GIT_*", "which code"),
+            ("NODE_ENV*", "which code"),
         ] {
             let said = text.parse::<VariablePattern>().unwrap_err().to_string();
             assert!(said.contains(why) && said.contains("RELEASE_*"), "{said}");

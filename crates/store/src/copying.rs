@@ -33,14 +33,7 @@ impl StagedCopy {
         to: &Path,
         finish: impl FnOnce(&Connection) -> Result<(), OpenError>,
     ) -> Result<Self, OpenError> {
-        for left in ["-wal", "-journal"] {
-            let left = file::beside(to, left);
-            if left.exists() {
-                let what = "it is of a database that was there before, and would be taken for a part of the new one; move \
-                            it away";
-                return Err(unusable(&left, what.to_owned()));
-            }
-        }
+        refuse_other_log(to)?;
         remove_leftovers(to);
         let staged = fresh_name(to);
         let made = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&staged);
@@ -78,6 +71,19 @@ impl Drop for StagedCopy {
             }
         }
     }
+}
+
+/// Refuses a log that a database of this name has left: SQLite would take it for the new one's.
+pub(crate) fn refuse_other_log(to: &Path) -> Result<(), OpenError> {
+    for end in ["-wal", "-journal"] {
+        let left = file::beside(to, end);
+        if left.exists() {
+            let what = "it is of a database that was there before, and would be taken for a part of the new one; move \
+                        it away";
+            return Err(unusable(&left, what.to_owned()));
+        }
+    }
+    Ok(())
 }
 
 /// Without taking the name from a file that has got it meanwhile.

@@ -34,11 +34,11 @@ pub enum OpenError {
     #[error("{path} is not an Interlock store, nor a backup of one: {what}")]
     NotAStore { path: String, what: String },
     #[error(
-        "the store is in service, and is not restored under the servers that are at work on it: stop them first. There is {servers}. Where a server's machine is gone and its connection is not, end that in the database: pg_terminate_backend(PROCESS)"
+        "the store is in service, and is not restored under the servers that are at work on it: stop them first. There is {servers}. The connection of a machine that is gone ends within half a minute. A server that cannot be stopped is kept out first (ALTER ROLE … NOLOGIN), and then its connections are ended (pg_terminate_backend): by itself it connects again within a second"
     )]
     InService { servers: String },
     #[error(
-        "the store is being restored by {by}: wait until that has ended. Where its machine is gone and its connection is not, end that in the database: pg_terminate_backend(PROCESS)"
+        "the store is being restored by {by}: wait until that has ended. The connection of a machine that is gone ends within half a minute; pg_terminate_backend(PROCESS) ends it at once"
     )]
     BeingRestored { by: String },
     #[error(

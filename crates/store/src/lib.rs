@@ -78,7 +78,7 @@ pub use audit::{
 pub use backup::{StagedBackup, backup_file};
 pub use bulk_jobs::{AdvanceBulkJob, BulkFailure, BulkJob, ClaimBulkJob, PutBulkJob};
 pub use changes::{AskChange, ChangePage, ChangeRow, ChangeState, DecideChange, UseChange};
-pub use check::{CheckProgress, Finding};
+pub use check::{CheckProgress, Finding, TABLE_KEY};
 pub use claims::{Claimed, HeldStep, QueueLoad, ReadyGroup, ReadyRun};
 pub use decisions::DecisionRow;
 pub use delegations::{AddDelegation, DelegationPage, DelegationRow, RevokeDelegation};
@@ -115,7 +115,7 @@ pub use people::{
 };
 pub use policies::{PolicyBundleRow, PolicyBundleSummary, PolicyRow, PutPolicyBundle, SetPolicy};
 pub use receipts::{ReceiptRow, SettleReceipt};
-pub use restore::{RestoreLock, check_backup, restore};
+pub use restore::{RestoreLock, StagedRestore, check_backup, restore};
 pub use retention::Sweep;
 pub use runs::{
     ATTR_FILTERS_MAX, AttemptOutput, ChangeLabels, LiveCount, Page, RunFilter, RunStats, RunSummary, STATS_ROWS_MAX,

@@ -9,14 +9,15 @@ use std::path::Path;
 use rusqlite::Connection;
 
 use crate::boxed;
-use crate::copying::{StagedCopy, is_store, open_source, unusable};
+use crate::copying::{StagedCopy, is_store, open_source, refuse_other_log, unusable};
 use crate::error::{DbError, OpenError, ReadError};
 use crate::meta::RaiseEpoch;
 use crate::migrate;
 use crate::options::{Options, StoreUrl};
 use crate::postgres::restored::{self, RestoreState};
 use crate::postgres::service::OutOfService;
-use crate::sqlite::{SqliteDb, file, ready};
+use crate::sqlite::file::{self, FileLock};
+use crate::sqlite::{SqliteDb, ready};
 use crate::store::Store;
 use crate::write::Write as _;
 
@@ -60,56 +61,42 @@ impl RestoreLock {
         }
     }
 
-    /// Puts the file in place (SQLite), raises the epoch, marks the store, and answers with the epoch. A store that is there
-    /// already is not overwritten; a restore that was begun and not finished goes on in its epoch. `again` brings a database
-    /// of PostgreSQL into service once more which shows no sign of having been brought back since the last time.
+    /// Looks for everything that keeps this restore from being done, so that payloads can be brought back before the store
+    /// is put in place, and after nothing is left to refuse it. A file is copied whole and marked, and has not got its name
+    /// yet. A store that is there already is not overwritten; a restore that was begun and not finished goes on in its epoch.
+    /// `again` brings a database of PostgreSQL into service once more which shows no sign of having been brought back since
+    /// the last time.
+    #[boxed]
+    pub async fn stage(&self, backup: Option<&Path>, again: bool) -> Result<StagedRestore, OpenError> {
+        let work = match (&self.url, backup) {
+            (StoreUrl::Sqlite(path), Some(backup)) if !path.exists() => copied(path, backup).await?,
+            (StoreUrl::Sqlite(path), Some(_)) => {
+                let lock = file::lock(path)?;
+                if unfinished(&self.url, self.options.clone()).await?.is_none() {
+                    return Err(not_overwritten(path));
+                }
+                StagedWork::GoOn(lock)
+            }
+            (StoreUrl::Sqlite(path), None) if self.begun().is_none() => {
+                let what = "no restore was begun there: name the backup that is to be put in place";
+                return Err(unusable(path, what.to_owned()));
+            }
+            _ => {
+                if let RestoreState::Finished { epoch } = self.state
+                    && !again
+                {
+                    return Err(OpenError::AlreadyRestored { epoch });
+                }
+                StagedWork::Mark { again }
+            }
+        };
+        Ok(StagedRestore { url: self.url.clone(), options: self.options.clone(), work })
+    }
+
+    /// [`Self::stage`] and [`StagedRestore::place`] at once.
     #[boxed]
     pub async fn begin(&self, backup: Option<&Path>, again: bool) -> Result<u64, OpenError> {
-        match (&self.url, backup) {
-            (StoreUrl::Sqlite(path), Some(backup)) => self.put_in_place(path, backup).await,
-            (StoreUrl::Sqlite(path), None) if self.begun().is_none() => {
-                Err(unusable(path, "no restore was begun there: name the backup that is to be put in place".to_owned()))
-            }
-            _ => self.mark(again).await,
-        }
-    }
-
-    async fn mark(&self, again: bool) -> Result<u64, OpenError> {
-        if let RestoreState::Finished { epoch } = self.state
-            && !again
-        {
-            return Err(OpenError::AlreadyRestored { epoch });
-        }
-        let store = Store::open(&self.url, self.options.clone()).await?;
-        let marked = async {
-            // Also where opening it has shown that it was brought back to an earlier point in time, which marks it.
-            if !again && let Some(epoch) = store.restoring_here().await.map_err(unreadable)? {
-                return Ok(epoch);
-            }
-            store.write(RaiseEpoch).await.map_err(|error| refused(error.to_string()))
-        };
-        let marked = marked.await;
-        store.close().await;
-        marked
-    }
-
-    async fn put_in_place(&self, path: &Path, backup: &Path) -> Result<u64, OpenError> {
-        if !path.exists() {
-            // What is no backup leaves no trace: the lock would make the store's folder.
-            check_backup(backup)?;
-        }
-        let lock = file::lock(path)?;
-        if !path.exists() {
-            let (from, to) = (backup.to_owned(), path.to_owned());
-            tokio::task::spawn_blocking(move || StagedCopy::make(&from, &to, raise_epoch)?.place())
-                .await
-                .map_err(|error| refused(error.to_string()))??;
-        }
-        drop(lock);
-        if let Some(epoch) = unfinished(&self.url, self.options.clone()).await? {
-            return Ok(epoch);
-        }
-        Err(unusable(path, "exists already; move it away first, a restore does not overwrite".to_owned()))
+        self.stage(backup, again).await?.place().await
     }
 
     /// Servers may start again.
@@ -119,6 +106,80 @@ impl RestoreLock {
             taken.release().await;
         }
     }
+}
+
+/// A restore that nothing refuses any more. Dropped without [`Self::place`] it leaves no file of a store.
+pub struct StagedRestore {
+    url: StoreUrl,
+    options: Options,
+    work: StagedWork,
+}
+
+/// What is left to do.
+enum StagedWork {
+    /// A file gets its name. Nobody makes another one there meanwhile.
+    Name(StagedCopy, FileLock),
+    /// The file has its name: the restore was begun before.
+    GoOn(FileLock),
+    /// The database is there already.
+    Mark { again: bool },
+}
+
+impl StagedRestore {
+    /// Puts the file in place (SQLite), raises the epoch, marks the store, and answers with the epoch.
+    #[boxed]
+    pub async fn place(self) -> Result<u64, OpenError> {
+        let Self { url, options, work } = self;
+        let lock = match work {
+            StagedWork::Mark { again } => return mark(&url, options, again).await,
+            StagedWork::GoOn(lock) => lock,
+            StagedWork::Name(copy, lock) => {
+                let placed = tokio::task::spawn_blocking(move || copy.place()).await;
+                placed.map_err(|error| refused(error.to_string()))??;
+                lock
+            }
+        };
+        drop(lock);
+        match (unfinished(&url, options).await?, &url) {
+            (Some(epoch), _) => Ok(epoch),
+            (None, StoreUrl::Sqlite(path)) => Err(not_overwritten(path)),
+            (None, _) => Err(refused("the restore has left no mark".to_owned())),
+        }
+    }
+}
+
+async fn mark(url: &StoreUrl, options: Options, again: bool) -> Result<u64, OpenError> {
+    let store = Store::open(url, options).await?;
+    let marked = async {
+        // Also where opening it has shown that it was brought back to an earlier point in time, which marks it.
+        if !again && let Some(epoch) = store.restoring_here().await.map_err(unreadable)? {
+            return Ok(epoch);
+        }
+        store.write(RaiseEpoch).await.map_err(|error| refused(error.to_string()))
+    };
+    let marked = marked.await;
+    store.close().await;
+    marked
+}
+
+/// The backup as a whole copy, marked, beside its place.
+async fn copied(path: &Path, backup: &Path) -> Result<StagedWork, OpenError> {
+    // What is no backup leaves no trace: the lock would make the store's folder.
+    refuse_other_log(path)?;
+    check_backup(backup)?;
+    let lock = file::lock(path)?;
+    if path.exists() {
+        // Another restore was faster.
+        return Err(not_overwritten(path));
+    }
+    let (from, to) = (backup.to_owned(), path.to_owned());
+    // Off the async threads: it takes as long as the store is large.
+    let copy = tokio::task::spawn_blocking(move || StagedCopy::make(&from, &to, raise_epoch)).await;
+    Ok(StagedWork::Name(copy.map_err(|error| refused(error.to_string()))??, lock))
+}
+
+fn not_overwritten(path: &Path) -> OpenError {
+    unusable(path, "exists already; move it away first, a restore does not overwrite".to_owned())
 }
 
 /// A server has the lock beside the file. Where there is none, none is made: the file may be about to be put there.
@@ -145,9 +206,15 @@ async fn unfinished(url: &StoreUrl, options: Options) -> Result<Option<u64>, Ope
     mark.map_err(unreadable)
 }
 
-/// Refuses what is no backup, and half of one, as far as that is told without reading all of it.
+/// Refuses what is no backup, half of one, and one of a newer release, as far as that is told without reading all of it.
 pub fn check_backup(backup: &Path) -> Result<(), OpenError> {
-    open_source(backup).and_then(|source| is_store(&source, backup))
+    let source = open_source(backup)?;
+    is_store(&source, backup)?;
+    match ready(migrate::run(&SqliteDb(&source), migrate::SQLITE, false)) {
+        // A restore brings an older schema up to date.
+        Err(OpenError::NeedsMigration { .. }) => Ok(()),
+        checked => checked,
+    }
 }
 
 /// Brings a backup into service and lets go of it: [`RestoreLock`] at once. The store stays marked until its runs are

@@ -8,13 +8,18 @@ pub fn wrong_cron(text: &str) -> Option<String> {
     text.parse::<Cron>().err().map(|error| error.to_string())
 }
 
+/// In the database of zones, and no zones: what they mean is up to each machine.
+const UP_TO_THE_MACHINE: &[&str] = &["factory", "localtime", "posixrules"];
+
 /// Why there is no such time zone; none where there is.
 pub fn wrong_zone(name: &str) -> Option<String> {
-    if jiff::tz::TimeZone::get(name).is_ok() {
+    let is_zone = |name: &str| !UP_TO_THE_MACHINE.contains(&name.to_ascii_lowercase().as_str());
+    if is_zone(name) && jiff::tz::TimeZone::get(name).is_ok() {
         return None;
     }
     let shown: String = name.chars().take(80).collect();
-    let known: Vec<String> = jiff::tz::db().available().map(|zone| zone.as_str().to_owned()).collect();
+    let mut known: Vec<String> = jiff::tz::db().available().map(|zone| zone.as_str().to_owned()).collect();
+    known.retain(|name| is_zone(name));
     let hint = nearest(&shown, known.iter().map(String::as_str)).map_or_else(
         || "use a name of the IANA database, such as `Europe/Berlin` or `UTC`".to_owned(),
         |near| format!("did you mean `{near}`?"),
@@ -51,6 +56,9 @@ mod tests {
     fn the_zone_that_was_meant_is_named() {
         assert!(wrong_zone("Europe/Berln").unwrap().ends_with("did you mean `Europe/Berlin`?"));
         assert!(wrong_zone("Mars/Olympus").unwrap().contains("IANA"));
+        for name in ["localtime", "Localtime", "posixrules", "Factory"] {
+            assert!(wrong_zone(name).unwrap().starts_with(&format!("there is no time zone `{name}`")), "{name}");
+        }
         assert_eq!((wrong_zone("UTC"), wrong_zone("Europe/Berlin")), (None, None));
     }
 }

@@ -1,5 +1,6 @@
 //! What the process says about itself on stderr: how much, and in which form.
 
+use clap::parser::ValueSource;
 use clap::{Args, ValueEnum};
 use tracing_subscriber::EnvFilter;
 
@@ -7,6 +8,9 @@ use super::LayeredConfig;
 
 /// What the programs of a worker write on standard error is told, unless the filter names it.
 const PROGRAMS: &str = "interlock_worker::stderr=info";
+
+/// What runs do is told on stdout by `interlock up`, in words for people: not a second time, unless it was asked for.
+const TOLD_ALREADY: &str = "interlock_engine::run_log=off";
 
 /// How much the process says about itself.
 #[derive(Args)]
@@ -38,8 +42,15 @@ pub fn begin(layered: &LayeredConfig) {
     let asked = leaf.try_get_one::<String>("log").ok().flatten().cloned();
     let asked = asked.or_else(|| std::env::var("INTERLOCK_LOG").ok());
     let asked = asked.filter(|filter| !filter.is_empty() && EnvFilter::try_new(filter).is_ok());
-    let filter = EnvFilter::new(format!("{PROGRAMS},{}", asked.as_deref().unwrap_or("warn")));
     let format = leaf.try_get_one::<LogFormat>("log_format").ok().flatten().copied().unwrap_or_default();
+    let has_setting = leaf.try_contains_id("log").is_ok_and(|has_setting| has_setting);
+    let is_default = has_setting && leaf.value_source("log") == Some(ValueSource::DefaultValue);
+    let mut filter = format!("{PROGRAMS},{}", asked.as_deref().unwrap_or("warn"));
+    let is_plain = is_default && asked.as_deref() == Some("warn") && format == LogFormat::Text;
+    if is_plain && layered.matches.subcommand_name() == Some("up") {
+        filter = format!("{filter},{TOLD_ALREADY}");
+    }
+    let filter = EnvFilter::new(filter);
     let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
     match format {
         LogFormat::Text => log.with_ansi(std::io::IsTerminal::is_terminal(&std::io::stderr())).init(),

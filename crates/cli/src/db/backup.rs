@@ -2,6 +2,7 @@
 //! the rows that refer to them are committed, so that in this order none is missing. Both get their names when both are
 //! there, the database last: a backup that bears its name is whole.
 
+use std::io;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
@@ -12,6 +13,7 @@ use interlock_store::{StagedBackup, StoreUrl};
 
 use super::StoreArg;
 use super::place::{PlaceArgs, beside, progress, tell_lost};
+use crate::output::say_on;
 use crate::output::span::bytes;
 use crate::server::SECRET_FILE;
 use crate::server::open;
@@ -35,7 +37,8 @@ pub async fn run(store: &StoreArg, place: &PlaceArgs, to: PathBuf) -> anyhow::Re
     let folder = beside(&to);
     anyhow::ensure!(
         to.exists() || !folder.exists(),
-        "{} is there without its backup: an interrupted one has left it; remove it, or name another file",
+        "{} is there without its backup: another backup to this name is just being put in place, or an interrupted one has \
+         left it; where none is under way remove it, or name another file",
         folder.display()
     );
     anyhow::ensure!(!folder.exists(), "{} exists already; name a file for which it does not", folder.display());
@@ -43,13 +46,13 @@ pub async fn run(store: &StoreArg, place: &PlaceArgs, to: PathBuf) -> anyhow::Re
     let copied = payloads(store, place, &staged).await.context("no backup was made: its payloads cannot be copied")?;
     put_in_place(staged, &to, &folder).await?;
 
-    println!("{} is a copy of {}", to.display(), path.display());
+    say_on(&format!("{} is a copy of {}", to.display(), path.display()));
     // Not beside the copy: with both, a thief could sign in with the keys in the copy.
-    println!(
+    say_on(&format!(
         "the server's secret is not in it: keep {} (or the file that --secret-file names) as well, somewhere else; without it \
          API keys and the secrets of webhooks are lost",
         store.data.join(SECRET_FILE).display()
-    );
+    ));
     tell(&copied, &folder)
 }
 
@@ -58,7 +61,7 @@ async fn put_in_place(staged: StagedBackup, to: &Path, folder: &Path) -> anyhow:
     let copied = beside(staged.path());
     let has_payloads = copied.is_dir();
     if has_payloads {
-        std::fs::rename(&copied, folder).with_context(|| format!("cannot make {}", folder.display()))?;
+        std::fs::rename(&copied, folder).map_err(|error| unplaced(error, to, folder))?;
     }
     let placed = staged.place().await;
     if placed.is_err() && has_payloads {
@@ -66,6 +69,19 @@ async fn put_in_place(staged: StagedBackup, to: &Path, folder: &Path) -> anyhow:
         let _ = std::fs::remove_dir_all(folder);
     }
     placed.with_context(|| format!("no backup was made at {}", to.display()))
+}
+
+/// A folder that was not there when this backup began is another one's, which was faster.
+fn unplaced(error: io::Error, to: &Path, folder: &Path) -> anyhow::Error {
+    if matches!(error.kind(), io::ErrorKind::DirectoryNotEmpty | io::ErrorKind::AlreadyExists) {
+        return anyhow::anyhow!(
+            "no backup was made: another backup to {} is under way at the same time, or has just been put in place, and {} is \
+             its own. Take that one once the file is there, or name another file for this one",
+            to.display(),
+            folder.display()
+        );
+    }
+    anyhow::Error::from(error).context(format!("cannot make {}", folder.display()))
 }
 
 /// Beside the copy, under the name that it has for now.
@@ -91,23 +107,23 @@ async fn payloads(store: &StoreArg, place: &PlaceArgs, staged: &StagedBackup) ->
 
 fn tell(copied: &CopiedPayloads, folder: &Path) -> anyhow::Result<()> {
     match copied {
-        CopiedPayloads::None => println!("it refers to no payloads beside it"),
+        CopiedPayloads::None => say_on("it refers to no payloads beside it"),
         CopiedPayloads::StayInBucket { bucket, references, bytes: total } => {
-            println!("it refers to payloads ({references} times, {}) that stay in {bucket}", bytes(*total));
-            println!(
+            say_on(&format!("it refers to payloads ({references} times, {}) that stay in {bucket}", bytes(*total)));
+            say_on(
                 "the bucket keeps them only as long as the live store needs them: have it keep versions of what is deleted, \
-                 or copy it now, and keep that as long as this copy"
+                 or copy it now, and keep that as long as this copy",
             );
         }
         CopiedPayloads::Copied(survey) => {
-            println!(
+            say_on(&format!(
                 "{} holds its {} payloads, {}, each held against its hash",
                 folder.display(),
                 survey.objects,
                 bytes(survey.bytes)
-            );
+            ));
             if survey.gone > 0 {
-                println!("{} more went with their runs meanwhile, by retention", survey.gone);
+                say_on(&format!("{} more went with their runs meanwhile, by retention", survey.gone));
             }
             tell_lost(survey);
             anyhow::ensure!(
@@ -118,4 +134,32 @@ fn tell(copied: &CopiedPayloads, folder: &Path) -> anyhow::Result<()> {
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use interlock_store::Store;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_backup_that_comes_second_says_so_and_leaves_the_first_one_alone() {
+        let data = std::env::temp_dir().join(format!("interlock-two-backups-{}", std::process::id()));
+        std::fs::create_dir_all(&data).unwrap();
+        let (path, to) = (data.join("interlock.db"), data.join("monday.db"));
+        let folder = beside(&to);
+        Store::open(&StoreUrl::Sqlite(path.clone()), open::options_to_read()).await.unwrap().close().await;
+        let second = StagedBackup::make(&path, &to).await.unwrap();
+        std::fs::create_dir(beside(second.path())).unwrap();
+        // Meanwhile the first one gets its names.
+        std::fs::create_dir(&folder).unwrap();
+        std::fs::write(folder.join("object"), "of the first").unwrap();
+        std::fs::write(&to, "the first").unwrap();
+        let refused = put_in_place(second, &to, &folder).await.unwrap_err().to_string();
+        assert!(refused.contains("another backup to") && refused.contains("name another file"), "{refused}");
+        assert!(!refused.contains("os error"), "{refused}");
+        assert_eq!(std::fs::read(&to).unwrap(), b"the first");
+        assert_eq!(std::fs::read(folder.join("object")).unwrap(), b"of the first");
+        std::fs::remove_dir_all(&data).unwrap();
+    }
 }

@@ -1,11 +1,12 @@
 //! `interlock db check`: rows that contradict each other, and rows whose payload is not what they say.
 
 use interlock_engine::payloads::survey::{Depth, survey};
-use interlock_store::{CheckProgress, Store};
+use interlock_store::{CheckProgress, Finding, Store, TABLE_KEY};
 
 use super::StoreArg;
 use super::place::{Line, PlaceArgs, progress, tell_lost};
-use crate::output::span::bytes;
+use crate::output::say_on;
+use crate::output::span::{bytes, counted};
 use crate::server::open;
 
 pub async fn run(store: &StoreArg, place: &PlaceArgs, read_payloads: bool) -> anyhow::Result<()> {
@@ -13,15 +14,26 @@ pub async fn run(store: &StoreArg, place: &PlaceArgs, read_payloads: bool) -> an
     let findings = opened.check_telling(looked_at()).await?;
     for finding in &findings {
         let tenant = finding.tenant.map(|tenant| tenant.to_string()).unwrap_or_default();
-        println!("{}\t{tenant}\t{}\t{}", finding.check, finding.row, finding.what);
+        say_on(&format!("{}\t{tenant}\t{}\t{}", finding.check, finding.row, finding.what));
     }
     let lost = payloads(&opened, store, place, read_payloads).await;
     opened.close().await;
     let lost = lost?;
-    anyhow::ensure!(findings.is_empty(), "{} rows contradict each other", findings.len());
+    anyhow::ensure!(findings.is_empty(), "{}", wrong(&findings));
     anyhow::ensure!(lost == 0, "{lost} rows refer to payloads that are missing or not what was stored");
-    println!("nothing wrong was found");
+    say_on("nothing wrong was found");
     Ok(())
+}
+
+/// How much was found, with what is wrong with the tables themselves apart from what is wrong with their rows.
+fn wrong(findings: &[Finding]) -> String {
+    let unkeyed = findings.iter().filter(|finding| finding.check == TABLE_KEY).count();
+    let keys = counted(unkeyed as u64, "table has no primary key", "tables have no primary key");
+    match findings.len() - unkeyed {
+        0 => keys,
+        rows if unkeyed == 0 => format!("{rows} rows contradict each other"),
+        rows => format!("{keys}, and {rows} rows contradict each other"),
+    }
 }
 
 fn looked_at() -> impl FnMut(CheckProgress) {
@@ -36,7 +48,7 @@ async fn payloads(opened: &Store, store: &StoreArg, place: &PlaceArgs, read_all:
         return Ok(0);
     }
     if let Some(bucket) = place.bucket().filter(|_| !read_all) {
-        println!("payloads in {bucket} were not looked at; --read-payloads reads them all, {}", bytes(total));
+        say_on(&format!("payloads in {bucket} were not looked at; --read-payloads reads them all, {}", bytes(total)));
         return Ok(0);
     }
     let depth = if read_all { Depth::Whole } else { Depth::Length };
@@ -44,4 +56,18 @@ async fn payloads(opened: &Store, store: &StoreArg, place: &PlaceArgs, read_all:
     let found = survey(opened, &objects, depth, progress("payloads", Some(references))).await?;
     tell_lost(&found);
     Ok(found.lost_total)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tables_without_keys_are_not_counted_as_rows() {
+        let found = |check: &'static str| Finding { check, tenant: None, row: String::new(), what: String::new() };
+        assert_eq!(wrong(&[found(TABLE_KEY)]), "1 table has no primary key");
+        assert_eq!(wrong(&[found("CHECK_PLAN"), found("FEED")]), "2 rows contradict each other");
+        let both = wrong(&[found(TABLE_KEY), found(TABLE_KEY), found("CHECK_PLAN")]);
+        assert_eq!(both, "2 tables have no primary key, and 1 rows contradict each other");
+    }
 }

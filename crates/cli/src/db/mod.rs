@@ -10,6 +10,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 
 use crate::config::ConfigArg;
+use crate::output::say_on;
 use crate::server::open;
 use place::PlaceArgs;
 
@@ -84,7 +85,7 @@ pub async fn run(command: DbCommand) -> anyhow::Result<()> {
     match command {
         DbCommand::Migrate(arg) => {
             open::store(&arg.url()).await?.close().await;
-            println!("the schema is up to date");
+            say_on("the schema is up to date");
             Ok(())
         }
         DbCommand::Check { store, place, read_payloads } => check::run(&store, &place, read_payloads).await,
@@ -97,10 +98,10 @@ pub async fn run(command: DbCommand) -> anyhow::Result<()> {
 async fn stats(url: &str) -> anyhow::Result<()> {
     let store = open::store_to_read(url).await?;
     let stats = store.stats().await?;
-    println!("epoch        {:>12}", store.epoch().await?);
-    println!("tenants      {:>12}", store.tenants().await?.len());
-    println!("live runs    {:>12}", stats.live_runs);
-    println!("live claims  {:>12}", stats.live_claims);
+    say_on(&format!("epoch        {:>12}", store.epoch().await?));
+    say_on(&format!("tenants      {:>12}", store.tenants().await?.len()));
+    say_on(&format!("live runs    {:>12}", stats.live_runs));
+    say_on(&format!("live claims  {:>12}", stats.live_claims));
     store.close().await;
     Ok(())
 }

@@ -7,6 +7,7 @@ use clap::Args;
 use interlock_engine::payloads::Objects;
 use interlock_engine::payloads::survey::{LostPayload, Progress, Survey};
 
+use crate::output::say_on;
 use crate::output::span::bytes;
 use crate::server::PAYLOADS_FOLDER;
 use crate::server::outbound::OutboundArgs;
@@ -95,10 +96,10 @@ impl Drop for Line {
 /// Names what is lost, by who refers to it.
 pub fn tell_lost(survey: &Survey) {
     for LostPayload { row, holder, error } in &survey.lost {
-        println!("{}\t{}\t{holder}\t{error}", error.code(), row.tenant);
+        say_on(&format!("{}\t{}\t{holder}\t{error}", error.code(), row.tenant));
     }
     let more = survey.lost_total - survey.lost.len() as u64;
     if more > 0 {
-        println!("and {more} more");
+        say_on(&format!("and {more} more"));
     }
 }

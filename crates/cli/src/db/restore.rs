@@ -1,4 +1,5 @@
-//! `interlock db restore`: payloads first, since they may be brought back any number of times, then the database.
+//! `interlock db restore`: first whatever can refuse it, with a copy of the database that has not got its name yet; then the
+//! payloads, since they may be brought back any number of times; then the database gets its name.
 
 use std::path::{Path, PathBuf};
 
@@ -13,7 +14,7 @@ use super::StoreArg;
 use super::place::{PlaceArgs, beside, progress, tell_lost};
 use crate::output::span::{self, bytes};
 use crate::output::table::{Cell, Table};
-use crate::output::{Printer, layouts};
+use crate::output::{Printer, layouts, say_on};
 use crate::server::SECRET_FILE;
 use crate::server::open;
 
@@ -51,20 +52,22 @@ async fn restore(
             path.display()
         );
         anyhow::ensure!(backup.is_file(), "there is no backup {}", backup.display());
-        interlock_store::check_backup(backup)?;
     }
+    let staged = lock.stage(from, again).await?;
     let damaged = match from.map(beside).filter(|folder| folder.is_dir()) {
         Some(folder) => payloads(store, place, &folder).await?,
         None => 0,
     };
 
     if let Some(epoch) = begun {
-        println!("the restore into epoch {epoch} was interrupted, and goes on with the backup that it was begun with");
+        say_on(&format!(
+            "the restore into epoch {epoch} was interrupted, and goes on with the backup that it was begun with"
+        ));
     }
-    let epoch = lock.begin(from, again).await?;
+    let epoch = staged.place().await?;
     let engine = open::engine(&url, options).await?;
     let RestoredRuns { parked, unreadable } = engine.runs().park_restored().await?;
-    println!("the store is in service again, in epoch {epoch}: whatever was handed out before is refused");
+    say_on(&format!("the store is in service again, in epoch {epoch}: whatever was handed out before is refused"));
     tell_parked(&parked, Printer::plain());
     tell_unreadable(&unreadable);
     tell_secret(&store.data);
@@ -88,15 +91,16 @@ async fn restore(
 async fn payloads(store: &StoreArg, place: &PlaceArgs, folder: &Path) -> anyhow::Result<u64> {
     let to = place.open(&store.data)?;
     let brought = bring_back(&Objects::folder(folder)?, &to, progress("brought back", None)).await?;
-    println!(
+    say_on(&format!(
         "{} payloads, {}, are back in {}, each held against its hash; {} were there",
         brought.objects,
         bytes(brought.bytes),
         place.named(&store.data),
         brought.kept
-    );
+    ));
     for name in &brought.damaged {
-        println!("{} is damaged: it is not what its name says, and was left out", folder.join(name).display());
+        let object = folder.join(name);
+        say_on(&format!("{} is damaged: it is not what its name says, and was left out", object.display()));
     }
     Ok(brought.damaged_total)
 }
@@ -116,21 +120,21 @@ async fn check(restored: &Store, store: &StoreArg, place: &PlaceArgs) -> anyhow:
 fn tell_secret(data: &Path) {
     let secret = data.join(SECRET_FILE);
     if !secret.exists() {
-        println!(
+        say_on(&format!(
             "{} is not there: put the one that belongs to this backup in its place, or name it with --secret-file, \
              before a server is started",
             secret.display()
-        );
+        ));
     }
 }
 
 fn tell_parked(parked: &[ParkedRun], printer: Printer) {
     let runs = if parked.len() == 1 { "1 run acts".to_owned() } else { format!("{} runs act", parked.len()) };
-    println!("{runs} on the outside, paused (restored)");
+    say_on(&format!("{runs} on the outside, paused (restored)"));
     if parked.is_empty() {
         return;
     }
-    println!("\nmay have happened since the backup; look, then resume or resolve:");
+    say_on("\nmay have happened since the backup; look, then resume or resolve:");
     let mut table = Table::of(&layouts::PARKED_RUNS);
     for run in parked {
         let open: Vec<String> = run.open_effects.iter().map(ToString::to_string).collect();
@@ -143,7 +147,7 @@ fn tell_parked(parked: &[ParkedRun], printer: Printer) {
             Cell::or_dash((!open.is_empty()).then(|| open.join(", "))),
         ]);
     }
-    print!("{}", table.render(printer.paint, printer.width()));
+    say_on(&table.render(printer.paint, printer.width()));
 }
 
 /// They stand still, and no person can look at them yet.
@@ -152,11 +156,11 @@ fn tell_unreadable(unreadable: &[UnreadableRun]) {
         return;
     }
     let runs = span::counted(unreadable.len() as u64, "live run", "live runs");
-    println!(
+    say_on(&format!(
         "\n{runs} cannot be read, and so not be paused. Each is paused as soon as it can be read, before it goes on: mend its \
          row, or start the release that has written it (`interlock db check` names the rows)"
-    );
+    ));
     for UnreadableRun { run, why, .. } in unreadable {
-        println!("{run}: {why}");
+        say_on(&format!("{run}: {why}"));
     }
 }

@@ -140,6 +140,20 @@ pub fn say(text: &str) -> anyhow::Result<()> {
     }
 }
 
+/// Prints a line, or several, of a command that comes to its end whether or not somebody reads it (`db restore … | head`): a
+/// reader that has gone away is no reason to leave a store half in service. What else keeps it from being printed is told on
+/// stderr.
+pub fn say_on(text: &str) {
+    let mut out = io::stdout().lock();
+    let end = if text.ends_with('\n') { "" } else { "\n" };
+    if let Err(error) = write!(out, "{text}{end}").and_then(|()| out.flush())
+        && error.kind() != io::ErrorKind::BrokenPipe
+    {
+        // Where this cannot be told either, nobody is there to be told.
+        let _ = writeln!(io::stderr(), "interlock: cannot print: {error}");
+    }
+}
+
 /// The width of the terminal behind stdout.
 pub fn columns() -> Option<usize> {
     let size = rustix::termios::tcgetwinsize(io::stdout()).ok()?;

@@ -170,6 +170,9 @@ pub fn words(cause: &Cause, now: Timestamp) -> String {
                     let queue = visible(queue);
                     format!("the policy lets no registered worker of the queue `{queue}` that {has_it} have it")
                 }
+                Some(0) if *only_embedded => {
+                    format!("no worker inside a server takes the queue `{}` and {has_it}", visible(queue))
+                }
                 Some(0) => format!("no registered worker of the queue `{}` {has_it}", visible(queue)),
                 Some(1) => format!("one worker of the queue `{}` may have it, and is busy", visible(queue)),
                 Some(n) => format!("{n} workers of the queue `{}` may have it, and are busy", visible(queue)),

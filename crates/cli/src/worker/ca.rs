@@ -171,11 +171,11 @@ async fn retire(client: &ClientArgs, printer: Printer, retired: &RetireArgs) -> 
     let current = CertificateFacts::of_pem(&trusted).with_context(named)?;
     let mut earlier = Vec::new();
     for pem in certificates(&trusted).iter().skip(1) {
-        earlier.push(CertificateFacts::of_pem(pem).with_context(named)?.subject);
+        earlier.push(CertificateFacts::of_pem(pem).with_context(named)?);
     }
     if !earlier.is_empty() && !retired.force {
         folder.check_server(&earlier)?;
-        check_workers(client, &current).await?;
+        check_workers(client, &current, &earlier).await?;
     }
     folder.write(AUTHORITY, &first_certificate(&trusted), 0o644)?;
     printer.note("Only the current authority is trusted now.");
@@ -183,25 +183,50 @@ async fn retire(client: &ClientArgs, printer: Printer, retired: &RetireArgs) -> 
 }
 
 /// Refuses if a worker may have a certificate by an earlier authority: it would be refused from now on, and have to enrol anew.
-async fn check_workers(client: &ClientArgs, current: &CertificateFacts) -> anyhow::Result<()> {
+async fn check_workers(
+    client: &ClientArgs,
+    current: &CertificateFacts,
+    earlier: &[CertificateFacts],
+) -> anyhow::Result<()> {
     let refused = |what: String| ExitError::saying(Exit::Refused, what);
     let asked = async {
         let (client, _) = client.open()?;
-        token::all(&client).await
+        Ok::<_, anyhow::Error>((token::all(&client).await?, client.target().server.clone()))
     };
-    let workers = asked.await.map_err(|error| {
+    let (workers, server) = asked.await.map_err(|error| {
         refused(format!(
             "the server cannot be asked which workers have a certificate by an earlier authority: {error:#}\n\
              Name the server (--server) and an admin's key. With --force nobody is asked, and workers that have one must enrol \
              anew."
         ))
     })?;
+    if let Some(serial) = &workers.authority
+        && earlier.iter().any(|authority| authority.serial == *serial)
+    {
+        return Err(refused(format!(
+            "the server at {server} still signs by an earlier authority: it takes the current one within seconds, where the \
+             files of this data folder are its own. Try again then."
+        )));
+    }
+    // Another installation's workers say nothing of this one's.
+    if workers.authority.as_deref() != Some(current.serial.as_str()) {
+        let signs = workers.authority.map_or_else(
+            || "does not say that it signs certificates of workers".to_owned(),
+            |serial| format!("signs by the authority with the serial number {serial}"),
+        );
+        return Err(refused(format!(
+            "the server at {server} is not the one of this data folder: it {signs}, and the current authority here is {}.\n\
+             Name the server that uses this folder, by its HTTPS address (--server). With --force nobody is asked, and workers \
+             that have a certificate by an earlier authority must enrol anew.",
+            current.serial
+        )));
+    }
     let signed_by_it_from = current.made_at() + TAKEN_WITHIN;
     let may_be_earlier = |worker: &&WorkerIdentityView| {
         let got_at = worker.renewed_at.or(worker.enrolled_at);
         worker.state == WorkerIdentityState::Enrolled && got_at.is_none_or(|at| at < signed_by_it_from)
     };
-    let found: Vec<&WorkerIdentityView> = workers.iter().filter(may_be_earlier).collect();
+    let found: Vec<&WorkerIdentityView> = workers.identities.iter().filter(may_be_earlier).collect();
     if found.is_empty() {
         return Ok(());
     }
@@ -294,13 +319,13 @@ impl CaFolder {
     }
 
     /// Refuses while the server shows a certificate by one of the authorities: what trusts the current one alone could not reach it.
-    fn check_server(&self, earlier: &[String]) -> anyhow::Result<()> {
+    fn check_server(&self, earlier: &[CertificateFacts]) -> anyhow::Result<()> {
         let path = self.path(CERTIFICATE);
         if !path.exists() {
             return Ok(());
         }
         let shown = CertificateFacts::of_pem(&self.read(CERTIFICATE)?).with_context(|| path.display().to_string())?;
-        if !earlier.contains(&shown.issuer) {
+        if earlier.iter().all(|authority| authority.subject != shown.issuer) {
             return Ok(());
         }
         let what = format!(

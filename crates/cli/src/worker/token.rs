@@ -122,8 +122,8 @@ async fn create(client: &Client, printer: Printer, new: NewTokenArgs) -> anyhow:
     printer.show(&created, |_| format!("{}\n", created.token))
 }
 
-/// All identities of the tenant, newest first.
-pub(super) async fn all(client: &Client) -> anyhow::Result<Vec<WorkerIdentityView>> {
+/// All identities of the tenant, newest first, in one list.
+pub(super) async fn all(client: &Client) -> anyhow::Result<WorkerIdentityList> {
     let mut identities: Vec<WorkerIdentityView> = Vec::new();
     let mut after = None;
     loop {
@@ -132,7 +132,7 @@ pub(super) async fn all(client: &Client) -> anyhow::Result<Vec<WorkerIdentityVie
         identities.extend(page.identities);
         after = page.next_after;
         if after.is_none() {
-            return Ok(identities);
+            return Ok(WorkerIdentityList { identities, ..page });
         }
     }
 }
@@ -141,7 +141,7 @@ async fn find(client: &Client, named: &str) -> anyhow::Result<WorkerIdentityId> 
     if let Ok(id) = named.parse() {
         return Ok(id);
     }
-    let all = all(client).await?;
+    let all = all(client).await?.identities;
     let found: Vec<_> = all.iter().filter(|worker| worker.revoked_at.is_none() && worker.name == named).collect();
     match found[..] {
         [one] => Ok(one.identity),
@@ -156,7 +156,7 @@ async fn find(client: &Client, named: &str) -> anyhow::Result<WorkerIdentityId> 
 }
 
 async fn list(client: &Client, printer: Printer) -> anyhow::Result<()> {
-    let identities = all(client).await?;
+    let identities = all(client).await?.identities;
     let now = span::now();
     let table = |_| {
         let mut table = Table::of(&layouts::WORKER_IDENTITIES);

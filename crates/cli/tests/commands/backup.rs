@@ -2,6 +2,7 @@
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
+use std::process::Stdio;
 
 use crate::harness::Up;
 
@@ -53,6 +54,24 @@ fn payloads_go_with_a_backup_and_come_back_with_it() {
     assert!(up.path("second.db").is_file(), "the database is copied all the same");
     std::fs::remove_file(&object).unwrap();
     assert!(check(&[]).out.contains("PAYLOAD_MISSING"));
+
+    // A log that another database has left is refused before any payload is brought back.
+    std::fs::create_dir(up.path("used")).unwrap();
+    std::fs::write(up.path("used/interlock.db-wal"), "old").unwrap();
+    let refused = up.run(&["db", "restore", "--data", &up.path("used").display().to_string(), "--from", &copy]);
+    assert!(refused.code == 1 && refused.err.contains("interlock.db-wal") && refused.out.is_empty(), "{refused:?}");
+    assert_eq!(std::fs::read_dir(up.path("used")).unwrap().count(), 1, "nothing was changed");
+
+    // A restore comes to its end although nobody reads what it says.
+    let unread = up.path("unread").display().to_string();
+    let mut restoring = up.command();
+    restoring.args(["db", "restore", "--data", &unread, "--from", &copy]).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut restoring = restoring.spawn().unwrap();
+    drop(restoring.stdout.take());
+    let ended = restoring.wait_with_output().unwrap();
+    assert!(ended.status.success(), "{ended:?}");
+    let checked = up.run(&["db", "check", "--data", &unread, "--read-payloads"]);
+    assert_eq!(checked.code, 0, "{checked:?}");
 
     let place = up.path("restored").display().to_string();
     let restored = up.run(&["db", "restore", "--data", &place, "--from", &copy]);

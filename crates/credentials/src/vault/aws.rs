@@ -86,6 +86,11 @@ impl AwsIdentity {
         })
     }
 
+    /// Whether there are keys.
+    pub(super) async fn look(&self) -> Result<(), Cause> {
+        self.keys.read().await.map(drop)
+    }
+
     fn host(&self) -> String {
         match self.region.as_deref() {
             None => "sts.amazonaws.com".to_owned(),

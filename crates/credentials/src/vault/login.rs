@@ -58,6 +58,10 @@ pub enum Login {
 
 // Bodies that borrow what they send: a JSON value would hold a copy that is never wiped.
 
+/// What files of a login hold.
+const SECRET_ID: &str = "the secret id";
+const SIGNED_TOKEN: &str = "the signed token";
+
 #[derive(Serialize)]
 struct AppRoleBody<'a> {
     role_id: &'a str,
@@ -158,6 +162,15 @@ impl Session {
         }
     }
 
+    /// Whether what a login takes from this machine can be read. Nothing of it is used: it may be good for one use only.
+    pub async fn look(&self) -> Result<(), Cause> {
+        match &self.login {
+            Login::AppRole { secret_id_file, .. } => from_file(secret_id_file, SECRET_ID, read_guarded).await.map(drop),
+            Login::Jwt { jwt_file, .. } => from_file(jwt_file, SIGNED_TOKEN, read_private).await.map(drop),
+            Login::Aws { identity, .. } => identity.look().await,
+        }
+    }
+
     /// This token is dead.
     pub async fn forget(&self, dead: &Arc<SecretBuf>) {
         let mut state = self.state.lock().await;
@@ -184,7 +197,7 @@ impl Session {
             }
             Login::Jwt { mount, role, jwt_file, fields } => {
                 // The platform writes it anew all the time, in its own way, and it ends soon.
-                let jwt = from_file(jwt_file, "the signed token", read_private).await?;
+                let jwt = from_file(jwt_file, SIGNED_TOKEN, read_private).await?;
                 let path = format!("auth/{mount}/login");
                 let body = JwtBody { role, jwt: jwt.reveal(), fields };
                 let call = VaultCall::post(&path, &body).hiding([&jwt]);
@@ -218,7 +231,7 @@ async fn secret_id(
     file: &Path,
     wrapped: bool,
 ) -> Result<Arc<SecretBuf>, Cause> {
-    let written = from_file(file, "the secret id", read_guarded).await?;
+    let written = from_file(file, SECRET_ID, read_guarded).await?;
     if !wrapped {
         return Ok(Arc::new(written));
     }

@@ -163,7 +163,10 @@ impl SecretProvider for Vault {
 
     fn describe(&self) -> BoxFuture<'_, Description> {
         Box::pin(async {
-            let health = self.health().await;
+            let health = match self.health().await {
+                Ok(health) => self.session.look().await.map(|()| health),
+                gone => gone,
+            };
             Description {
                 name: self.name.clone(),
                 kind: "vault",

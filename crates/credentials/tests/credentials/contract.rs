@@ -8,6 +8,7 @@ use interlock_credentials::providers::age_file::{AgeFile, AgeSecrets};
 use interlock_credentials::providers::environment::SecretVariables;
 use interlock_credentials::providers::fixed::FixedSecrets;
 use interlock_credentials::providers::folder::SecretFolder;
+use interlock_credentials::vault::Login;
 use interlock_credentials::{Cause, Credentials, SecretBuf, SecretProvider, StepScope, Tenancy};
 use serde_json::json;
 use uuid::Uuid;
@@ -150,6 +151,15 @@ async fn providers_that_are_gone_are_described_as_such() {
     let simulator = Simulator::start().await;
     let client = vault(&simulator, app_role(&folder));
     assert!(client.describe().await.detail.contains("1.99.0"));
+    // What keeps it from signing in is told without trying.
+    let no_login = Login::AppRole {
+        mount: "approle".into(),
+        role_id: "r".into(),
+        secret_id_file: folder.0.join("no.secret-id"),
+        wrapped: false,
+    };
+    let described = vault(&simulator, no_login).describe().await;
+    assert!(!described.reachable && described.detail.contains("no.secret-id"), "{described:?}");
     simulator.world().sealed = true;
     let described = client.describe().await;
     assert_eq!((described.reachable, described.detail.contains("sealed")), (false, true), "{described:?}");

@@ -64,6 +64,16 @@ impl Signals {
         self.store_signal(row, StoreSignal, answer).await
     }
 
+    /// Whether this very signal, under the name that it has, has come before.
+    #[boxed]
+    pub async fn came_before(&self, request: &SignalRequest) -> Result<bool, EngineError> {
+        check(request)?;
+        match identity_of(request)? {
+            Some(identity) => Ok(self.0.0.store.has_signal(request.tenant, &identity).await?),
+            None => Ok(false),
+        }
+    }
+
     /// A signal as it would be stored.
     #[boxed]
     pub async fn draft(&self, request: SignalRequest) -> Result<SignalRow, EngineError> {
@@ -231,6 +241,10 @@ fn check(request: &SignalRequest) -> Result<(), Rejection> {
     };
     if signal_type.is_empty() || key.is_empty() {
         return Err(Rejection::InvalidInput { what: "a signal needs a type and a key".into() });
+    }
+    if source_id.as_ref().is_some_and(|source| source.name.is_empty()) {
+        let what = "the signal's `source_id` is empty: leave it out, or give the signal a name of its own";
+        return Err(Rejection::InvalidInput { what: what.into() });
     }
     bounded("the signal's type", signal_type.len(), limits::NAME_BYTES_MAX)?;
     bounded("the signal's key", key.len(), limits::KEY_BYTES_MAX)?;

@@ -221,8 +221,17 @@ impl Webhooks {
             }
         };
         // What it is about may have brought the body to the delivery under its own id.
-        let is_another = is_repeat && *own != at.key;
-        Ok(ControlFlow::Break(if is_another { answer.for_repeat(own, &at.key) } else { answer }))
+        if !is_repeat || *own == at.key {
+            return Ok(ControlFlow::Break(answer));
+        }
+        // Its sender is told; whoever misses a run of a second alarm finds it here.
+        tracing::warn!(
+            endpoint = endpoint.name,
+            delivery = own,
+            duplicate_of = at.key,
+            "a delivery says the same as one before, under another id that nobody has signed: it starts nothing"
+        );
+        Ok(ControlFlow::Break(answer.for_repeat(own, &at.key)))
     }
 
     /// The id was used for another body. That is the sender's mistake where both bodies have the id, which is signed there.

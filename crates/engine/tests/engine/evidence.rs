@@ -7,13 +7,13 @@ use std::time::Duration;
 use interlock_core::cost::Cost;
 use interlock_core::governance::action::Action;
 use interlock_core::governance::judge::{Decision, Judge, Ruling};
-use interlock_core::ids::{RunId, TenantId};
+use interlock_core::ids::{KeyId, RunId, TenantId};
 use interlock_core::json::{HashHex, Json};
 use interlock_core::plan::retry::{ErrorClass, StepError};
 use interlock_core::plan::{StepSpec, Work};
 use interlock_core::run::Run;
 use interlock_core::run::change::Context;
-use interlock_core::state::RunState;
+use interlock_core::state::{Initiator, RunState};
 use interlock_core::time::{Millis, Timestamp};
 use interlock_core::work::credential::CredentialUsed;
 use interlock_core::work::{EFFECTS, EffectOutcome, Report, ReportedOutcome, WorkerHello};
@@ -114,6 +114,32 @@ on_both! {
         let report = verify_bundle(evidence.bundle.as_str(), key().public());
         assert_eq!((report.integrity, report.completeness), (Vec::new(), Vec::new()));
         assert_eq!(report.statement.unwrap().predicate.record.run.reason.as_deref(), Some("policy_denied"));
+        stop(engine).await;
+    }
+
+    async fn a_run_that_a_key_goes_on_with_in_somebodys_name_has_its_evidence(database: &Database) {
+        let engine = engine_with(database, logging()).await;
+        let tenant = tenant(&engine, |tenant| tenant.settings.evidence_always = true).await;
+        work(&engine, 2, |_| async { ReportedOutcome::Dead { error: StepError::new(ErrorClass::Invalid, "NO", "no") } });
+        let steps = plan(vec![StepSpec::task("a", "a")]);
+        let anns = StartRun {
+            by: Context::operator("ann"),
+            started_by: Some("ann".into()),
+            ..start(tenant, &steps, "1")
+        };
+        let run = engine.runs().start(anns).await.unwrap().run;
+        assert_eq!(ends(&engine, tenant, run).await, RunState::Failed);
+        let by = Context::by(Initiator::Operator).with_key(KeyId::from_bytes([8; 16]), "bot");
+        let successor = engine.runs().resume_as_new(tenant, run, None, None, by).await.unwrap().run;
+        assert_eq!(ends(&engine, tenant, successor).await, RunState::Failed);
+        for run in [run, successor] {
+            assert_eq!(bundled(&engine, tenant, run).await, 1);
+            let evidence = engine.audit().evidence(tenant, run, None).await.unwrap();
+            let report = verify_bundle(evidence.bundle.as_str(), key().public());
+            assert_eq!((report.integrity, report.completeness), (Vec::new(), Vec::new()));
+            assert_eq!(report.statement.unwrap().predicate.record.run.started_by.as_deref(), Some("ann"));
+        }
+        assert!(engine.health().set_aside().is_empty());
         stop(engine).await;
     }
 

@@ -78,6 +78,10 @@ fn commands() -> Vec<Option<Vec<&'static str>>> {
         Some(vec!["/bin/rm", "-rf", "/tmp/x"]),
         Some(vec!["/usr/bin/sudo", "reboot"]),
         Some(vec!["/bin/sh", "-c", "uptime"]),
+        Some(vec!["/usr/bin/env", "A=1", "python3", "-W", "ignore", "app.py", "-c", "conf"]),
+        Some(vec!["/usr/bin/python3", "-m", "timeit", "1"]),
+        Some(vec!["/usr/bin/tar", "-I", "gzip -9", "-cf", "a", "b"]),
+        Some(vec!["/usr/bin/gcc", "-wrapper", "id", "a.c"]),
         Some(vec!["/opt/thing", "--now"]),
     ]
 }

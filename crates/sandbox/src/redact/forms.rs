@@ -1,27 +1,75 @@
-//! The forms in which a secret may be printed. A [`Needle`] is a row of units; each unit lists the ways of writing it.
+//! The forms in which a secret may be printed. A [`Needle`] is a row of [`Unit`]s; each unit lists the ways of writing it.
 
 use base64::Engine as _;
-use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD};
-use zeroize::{Zeroize, Zeroizing};
+use base64::engine::general_purpose::STANDARD;
+use zeroize::{DefaultIsZeroes, Zeroize, Zeroizing};
 
 /// Shorter encoded forms would be found in ordinary text.
 const ENCODED_BYTES_MIN: usize = 6;
 /// A line of a longer secret counts as a secret from this length on. Shorter ones are words such as `user` or `}`, which would be
 /// found all over ordinary output; they are covered where the whole secret is printed.
 const LINE_BYTES_MIN: usize = 8;
-/// By how many spaces the lines of a secret may be indented where it is printed, as in YAML.
-const INDENT_MAX: usize = 8;
+/// Every line that is looked for is long enough for its encoded forms.
+const _: () = assert!(ENCODED_BYTES_MIN <= LINE_BYTES_MIN);
+/// By how much lines may be indented where a secret is printed, as in YAML: the lines of the secret itself, by spaces, and
+/// those into which an encoded form is wrapped, by spaces or tabs.
+pub(super) const INDENT_MAX: usize = 16;
+/// How a line may end where an encoded form is wrapped: as it is, as in JSON, and as in URLs. None begins with another.
+pub(super) const WRAPS: &[&[u8]] = &[b"\n", b"\r\n", b"\\n", b"\\r\\n", b"%0A", b"%0a", b"%0D%0A", b"%0d%0a"];
+/// What a line of a wrapped form may be indented by.
+pub(super) const BLANKS: &[&[u8]] = &[b" ", b"\t"];
 
 /// One way of writing a unit.
 pub(super) type Spelling = Vec<u8>;
 
+/// What a form is made of, in the order of the value.
+#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Unit {
+    /// The end of a line inside a value.
+    #[default]
+    LineEnd,
+    Char(char),
+    /// One that is not UTF-8.
+    Byte(u8),
+    /// A character of the standard alphabet, or the padding.
+    Base64(u8),
+    /// A digit in lower case.
+    Hex(u8),
+}
+
+impl DefaultIsZeroes for Unit {}
+
+impl Unit {
+    /// The ways of writing it, each there once.
+    pub fn spellings(self) -> Vec<Spelling> {
+        let mut spellings = match self {
+            Self::LineEnd => line_end(),
+            Self::Char(c) => character(c),
+            Self::Byte(byte) => {
+                let mut spellings = vec![vec![byte]];
+                percent(&[byte], &mut spellings);
+                spellings
+            }
+            Self::Base64(c) => base64_character(c),
+            Self::Hex(digit) => vec![vec![digit], vec![digit.to_ascii_uppercase()]],
+        };
+        spellings.sort_unstable();
+        spellings.dedup();
+        spellings
+    }
+}
+
 pub(super) struct Needle {
-    pub units: Vec<Vec<Spelling>>,
+    pub units: Vec<Unit>,
+    /// With so many of its units the value is found. Those after them belong to it where they follow, as padding does.
+    pub units_min: usize,
+    /// Whether it is found wrapped into lines as well, wherever these end.
+    pub is_wrapped: bool,
 }
 
 impl Drop for Needle {
     fn drop(&mut self) {
-        self.units.iter_mut().flatten().for_each(Zeroize::zeroize);
+        self.units.zeroize();
     }
 }
 
@@ -32,49 +80,52 @@ pub(super) fn needles(secret: &[u8]) -> Vec<Needle> {
         return needles;
     }
     needles.push(escaped(trimmed));
-    for line in trimmed.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii) {
-        if line.len() >= LINE_BYTES_MIN && line.len() < trimmed.len() {
-            needles.push(escaped(line));
-        }
-    }
     if trimmed.len() >= ENCODED_BYTES_MIN {
         needles.push(hex(trimmed));
-        for value in [secret, trimmed] {
-            needles.push(base64_needle(&Zeroizing::new(STANDARD.encode(value))));
-            // Inside a longer text the value stands at one of three places against groups of three bytes.
-            needles.extend((0..3).map(|shift| base64_needle(&shifted_base64(value, shift))));
-            if secret.len() == trimmed.len() {
-                break;
-            }
+        // With the line end that a file has, and which is encoded with the value where the file is.
+        let with_end = secret.trim_ascii_start();
+        needles.extend(base64_at_every_offset(with_end));
+        if with_end.len() > trimmed.len() {
+            needles.push(base64_needle(trimmed, 0));
         }
+        if secret.len() > with_end.len() {
+            needles.push(base64_needle(secret, 0));
+        }
+    }
+    let mut lines: Vec<&[u8]> = trimmed.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii).collect();
+    lines.retain(|line| line.len() >= LINE_BYTES_MIN && line.len() < trimmed.len());
+    lines.sort_unstable();
+    lines.dedup();
+    for line in lines {
+        needles.push(escaped(line));
+        needles.push(hex(line));
+        needles.extend(base64_at_every_offset(line));
     }
     needles
 }
 
 /// As it is, percent-encoded as in URLs, or escaped as in JSON; each character in a way of its own.
 fn escaped(value: &[u8]) -> Needle {
-    let mut units = Vec::new();
+    // As large as it gets: what it would outgrow could not be wiped.
+    let mut units = Vec::with_capacity(value.len());
     for part in value.utf8_chunks() {
         let mut characters = part.valid().chars().peekable();
         while let Some(c) = characters.next() {
-            if c == '\n' || c == '\r' && characters.next_if_eq(&'\n').is_some() {
-                units.push(line_end());
-                continue;
-            }
-            let mut spelled = [0; 4];
-            let raw = c.encode_utf8(&mut spelled).as_bytes();
-            let mut spellings = vec![raw.to_vec()];
-            percent(raw, &mut spellings);
-            json(c, &mut spellings);
-            units.push(spellings);
+            let is_line_end = c == '\n' || c == '\r' && characters.next_if_eq(&'\n').is_some();
+            units.push(if is_line_end { Unit::LineEnd } else { Unit::Char(c) });
         }
-        for byte in part.invalid() {
-            let mut spellings = vec![vec![*byte]];
-            percent(&[*byte], &mut spellings);
-            units.push(spellings);
-        }
+        units.extend(part.invalid().iter().copied().map(Unit::Byte));
     }
-    Needle { units }
+    Needle { units_min: units.len(), units, is_wrapped: false }
+}
+
+fn character(c: char) -> Vec<Spelling> {
+    let mut utf8 = [0; 4];
+    let raw = c.encode_utf8(&mut utf8).as_bytes();
+    let mut spellings = vec![raw.to_vec()];
+    percent(raw, &mut spellings);
+    json(c, &mut spellings);
+    spellings
 }
 
 /// The end of a line inside a value: as it is, as other systems write it, or with the next line indented. Otherwise the whole
@@ -119,44 +170,43 @@ fn json(c: char, spellings: &mut Vec<Spelling>) {
     spellings.push(codes.iter().flat_map(|code| format!("\\u{code:04X}").into_bytes()).collect());
 }
 
-/// The characters that depend on the value alone, when it begins `shift` bytes into a group.
-fn shifted_base64(value: &[u8], shift: usize) -> Zeroizing<String> {
-    let mut padded = vec![0; shift];
-    padded.extend(value);
-    let mut encoded = STANDARD_NO_PAD.encode(&padded);
-    padded.zeroize();
-    let first = (shift * 8).div_ceil(6);
-    let whole = (shift + value.len()) * 8 / 6;
-    let kept = Zeroizing::new(encoded[first..whole].to_owned());
-    encoded.zeroize();
-    kept
+/// Inside a longer text the value stands at one of three places against groups of three bytes.
+fn base64_at_every_offset(value: &[u8]) -> impl Iterator<Item = Needle> {
+    (0..3).map(move |offset| base64_needle(value, offset))
 }
 
-/// Both alphabets, wrapped into lines or not, and percent-encoded where a URL needs it.
-fn base64_needle(encoded: &str) -> Needle {
-    let unit = |(at, c): (usize, u8)| {
-        let mut ways: Vec<Spelling> = match c {
-            b'+' => vec![b"+".to_vec(), b"-".to_vec(), b"%2B".to_vec(), b"%2b".to_vec()],
-            b'/' => vec![b"/".to_vec(), b"_".to_vec(), b"%2F".to_vec(), b"%2f".to_vec(), b"\\/".to_vec()],
-            b'=' => vec![b"=".to_vec(), b"%3D".to_vec(), b"%3d".to_vec()],
-            plain => vec![vec![plain]],
-        };
-        if at > 0 {
-            for line_end in [&b"\n"[..], b"\r\n", b"\\n"] {
-                let wrapped: Vec<Spelling> = ways.iter().map(|way| [line_end, way].concat()).collect();
-                ways.extend(wrapped.into_iter().take(1));
-            }
-        }
-        ways
-    };
-    Needle { units: encoded.bytes().enumerate().map(unit).collect() }
+/// A value that begins `offset` bytes into a group of three, from the first character that depends on it alone. It is
+/// found with the last one that does. What may follow is how a text ends that ends with the value: the value's own blanks,
+/// its last bits, padding.
+fn base64_needle(value: &[u8], offset: usize) -> Needle {
+    let mut text: Zeroizing<Vec<u8>> = Zeroizing::new(Vec::with_capacity(offset + value.len()));
+    text.resize(offset, 0);
+    text.extend(value);
+    let encoded = Zeroizing::new(STANDARD.encode(text.as_slice()));
+    let first = (offset * 8).div_ceil(6);
+    let whole = (offset + value.trim_ascii_end().len()) * 8 / 6;
+    let mut units = Vec::with_capacity(encoded.len());
+    units.extend(encoded.bytes().skip(first).map(Unit::Base64));
+    Needle { units, units_min: whole - first, is_wrapped: true }
+}
+
+/// In both alphabets, and percent-encoded or escaped where a URL or JSON needs it.
+fn base64_character(c: u8) -> Vec<Spelling> {
+    let mut spellings = vec![vec![c]];
+    match c {
+        b'+' => spellings.push(b"-".to_vec()),
+        b'/' => spellings.push(b"_".to_vec()),
+        b'=' => {}
+        _ => return spellings,
+    }
+    percent(&[c], &mut spellings);
+    json(char::from(c), &mut spellings);
+    spellings
 }
 
 fn hex(value: &[u8]) -> Needle {
-    let digits = value.iter().flat_map(|byte| format!("{byte:02x}").into_bytes());
-    let units = digits.map(|digit| {
-        let upper = digit.to_ascii_uppercase();
-        if upper == digit { vec![vec![digit]] } else { vec![vec![digit], vec![upper]] }
-    });
-    Needle { units: units.collect() }
+    let digit = |half: u8| Unit::Hex(b"0123456789abcdef"[usize::from(half)]);
+    let mut units = Vec::with_capacity(2 * value.len());
+    units.extend(value.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]));
+    Needle { units_min: units.len(), units, is_wrapped: true }
 }

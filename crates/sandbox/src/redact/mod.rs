@@ -6,6 +6,7 @@
 
 mod forms;
 mod patterns;
+mod prefixes;
 mod values;
 
 use std::sync::Arc;

@@ -1,3 +1,5 @@
+use base64::Engine as _;
+use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use proptest::prelude::*;
 
 use super::*;
@@ -14,6 +16,17 @@ fn redact(secrets: &[&str], text: &str) -> String {
 
 fn spelled(text: &str, byte: impl Fn(u8) -> String) -> String {
     text.bytes().map(byte).collect::<Vec<_>>().concat()
+}
+
+/// Characters without an order, the same for the same seed.
+fn noise(seed: u32, len: usize) -> String {
+    const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut state = seed;
+    let mut next = || {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        char::from(ALPHABET[(state >> 26) as usize])
+    };
+    (0..len).map(|_| next()).collect()
 }
 
 /// Feeds the text in two pieces, for every place where it can be cut, and byte by byte.
@@ -56,8 +69,6 @@ fn a_value_is_found_in_all_its_forms() {
 
 #[test]
 fn base64_is_found_at_every_offset_in_both_alphabets_and_wrapped() {
-    use base64::Engine as _;
-    use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
     let secret = "s3cr3t~value?with>signs";
     for prefix in ["", "a", "ab", "abc", "user:"] {
         for suffix in ["", "x", "xy", "xyz"] {
@@ -120,6 +131,97 @@ fn short_lines_of_a_secret_go_with_the_whole_of_it_and_stay_in_other_text() {
     }
     let windows = secret.replace('\n', "\r\n");
     assert_eq!(redact(&[&windows], secret), "[redacted]\n");
+}
+
+const CONFIGURATION: &str = "user: bob\npassword: \"tr0ub4dor&3\"\nhost: db.internal\n";
+const CONFIGURATION_LINE: &str = "password: \"tr0ub4dor&3\"";
+
+#[test]
+fn a_line_of_a_secret_is_found_encoded() {
+    let hex = spelled(CONFIGURATION_LINE, |byte| format!("{byte:02x}"));
+    let padded = STANDARD.encode(CONFIGURATION_LINE);
+    assert_eq!(padded, "cGFzc3dvcmQ6ICJ0cjB1YjRkb3ImMyI=");
+    for (form, expected) in [
+        (hex.clone(), MARK.to_owned()),
+        (hex.to_uppercase(), MARK.to_owned()),
+        (padded.clone(), MARK.to_owned()),
+        (padded.trim_end_matches('=').to_owned(), MARK.to_owned()),
+        (padded.replace('=', "%3D"), MARK.to_owned()),
+        (padded.replace('=', "\\u003d"), MARK.to_owned()),
+        (URL_SAFE_NO_PAD.encode(CONFIGURATION_LINE), MARK.to_owned()),
+        // The last character here is of the line end alone.
+        (STANDARD.encode(format!("{CONFIGURATION_LINE}\n")), format!("{MARK}K")),
+        (format!("{}\n    {}", &padded[..20], &padded[20..]), MARK.to_owned()),
+        (format!("{}\n    {}", &hex[..20], &hex[20..]), MARK.to_owned()),
+    ] {
+        let text = format!("a {form} b");
+        assert_eq!(redact(&[CONFIGURATION], &text), format!("a {expected} b"), "{form}");
+        assert_same_at_every_border(&values(&[CONFIGURATION]), text.as_bytes());
+    }
+    let of_short_line = format!("a {} b", STANDARD.encode("user: b"));
+    assert_eq!(redact(&["user: b\npassword: hunter22"], &of_short_line), of_short_line);
+}
+
+#[test]
+fn a_line_of_a_secret_is_found_inside_an_encoded_text() {
+    for prefix in ["", "x", "xy", "xyz"] {
+        for suffix in ["", "\n", "z", "zz"] {
+            for encoding in [&STANDARD, &URL_SAFE_NO_PAD] {
+                let form = encoding.encode(format!("{prefix}{CONFIGURATION_LINE}{suffix}"));
+                let out = redact(&[CONFIGURATION], &form);
+                assert!(out.contains(MARK), "{prefix}|{suffix}: {out}");
+                // What is left is of the text around it.
+                assert!(out.replace(MARK, "").len() <= 10, "{prefix}|{suffix}: {out}");
+            }
+        }
+    }
+}
+
+#[test]
+fn encoded_forms_are_found_wrapped_and_indented() {
+    let secret = noise(1, 152);
+    let forms = [
+        STANDARD.encode(&secret),
+        STANDARD.encode(&secret).trim_end_matches('=').to_owned(),
+        URL_SAFE_NO_PAD.encode(&secret),
+        spelled(&secret, |byte| format!("{byte:02x}")),
+        spelled(&secret, |byte| format!("{byte:02X}")),
+    ];
+    let looked_for = values(&[&secret]);
+    let redact = |text: &str| String::from_utf8(Redactor::whole(&looked_for, text.as_bytes())).unwrap();
+    for form in &forms {
+        for width in [1, 20, 60, 64, 76] {
+            let lines: Vec<&str> = form.as_bytes().chunks(width).map(|line| str::from_utf8(line).unwrap()).collect();
+            for indent in ["", " ", "    ", "\t", &" ".repeat(16)] {
+                for line_end in ["\n", "\r\n", "\\n", "\\r\\n", "%0A", "%0d%0a"] {
+                    let between = format!("{line_end}{indent}");
+                    let text = format!("key: |{between}{}{line_end}next: 1", lines.join(&between));
+                    let expected = format!("key: |{between}{MARK}{line_end}next: 1");
+                    assert_eq!(redact(&text), expected, "{width}");
+                }
+            }
+            let too_far = lines.join(&format!("\n{}", " ".repeat(17)));
+            assert_eq!(redact(&too_far), too_far);
+        }
+    }
+}
+
+#[test]
+fn a_long_key_costs_a_look_at_most_places() {
+    let body = noise(1, 3_200);
+    let lines: Vec<&str> = (0..50).map(|line| &body[64 * line..][..64]).collect();
+    let looked_for = values(&[&lines.join("\n")]);
+    for line in &lines {
+        for form in [STANDARD.encode(line), spelled(line, |byte| format!("{byte:02x}"))] {
+            assert_eq!(Redactor::whole(&looked_for, form.as_bytes()), MARK.as_bytes(), "{form}");
+        }
+    }
+    let printed = noise(2, 100_000);
+    let dumped = spelled(&printed, |byte| format!("{byte:02x}"));
+    for text in [printed, dumped] {
+        let begun = (0..text.len()).filter(|at| looked_for.may_begin(&text.as_bytes()[*at..])).count();
+        assert!(begun < text.len() / 10, "{begun} of {}", text.len());
+    }
 }
 
 #[test]
@@ -204,11 +306,10 @@ fn text_with(secrets: Vec<String>) -> impl Strategy<Value = (Vec<String>, String
     let pieces: Vec<String> = secrets
         .iter()
         .flat_map(|secret| {
-            use base64::Engine as _;
             let half: String = secret.chars().take(secret.chars().count() / 2).collect();
             let json = serde_json::to_string(secret).unwrap();
             let url = spelled(secret, |byte| format!("%{byte:02X}"));
-            let encoded = base64::engine::general_purpose::STANDARD.encode(secret);
+            let encoded = STANDARD.encode(secret);
             [secret.clone(), half, json, url, encoded]
         })
         .chain(["password=x1 ".to_owned(), "a://b:c@d ".to_owned(), "eyJ".to_owned(), " ".to_owned(), "\n".to_owned()])

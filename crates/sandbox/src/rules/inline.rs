@@ -4,45 +4,74 @@
 use std::path::Path;
 
 use super::names::{is_called, names};
+use super::own_options::{own_arguments, reads_scripts};
 use super::programs::{HARMLESS, INTERPRETERS, ProgramOptions, RESTRAINED, RUNNERS, SHELL_OPTIONS, SHELLS};
 use super::started::StartedCommands;
+use super::starters::SUBSTITUTES;
+
+/// The arguments behind a program.
+#[derive(Clone, Copy)]
+struct Arguments<'a> {
+    all: &'a [String],
+    /// Whether the program is certainly started with exactly these, so that a script among them is told from what it is given.
+    are_certain: bool,
+}
 
 /// What would run code from these arguments, or a command that they do not name plainly. Interpreters count wherever they are
 /// named, because some programs that start what their arguments say are in no list; other programs where they are started.
 pub(super) fn code(argv: &[String], resolved: &Path, started: &StartedCommands<'_>) -> Option<String> {
-    let arguments_of = |at: usize| argv.get(at + 1..).filter(|rest| !rest.is_empty());
+    let mut are_substituted = false;
     let found = (0..argv.len()).find_map(|at| {
-        let rest = arguments_of(at)?;
+        let all = argv.get(at + 1..).filter(|rest| !rest.is_empty())?;
         let named = names(argv, at, resolved);
-        let started_as = |name: &String| runner(name, rest).filter(|_| started.begins_at(at));
-        named.iter().find_map(|name| interpreter(name, rest).or_else(|| started_as(name)))
+        let arguments = Arguments { all, are_certain: started.begins_at(at) && !are_substituted };
+        are_substituted |= named.iter().any(|name| SUBSTITUTES.iter().any(|program| is_called(name, program)));
+        let started_as = |name: &String| runner(name, arguments).filter(|_| started.begins_at(at));
+        let reads_itself = |name: &String| script_of_a_process(name, &argv[..at], arguments);
+        named
+            .iter()
+            .find_map(|name| interpreter(name, arguments).or_else(|| reads_itself(name)).or_else(|| started_as(name)))
     });
     found.or_else(|| started.unclear.map(str::to_owned))
 }
 
 /// The interpreter of this name, if it would run code from the arguments that follow.
-fn interpreter(name: &str, rest: &[String]) -> Option<String> {
+fn interpreter(name: &str, arguments: Arguments<'_>) -> Option<String> {
     let shells = SHELLS.iter().map(|shell| (*shell, SHELL_OPTIONS));
     let mut known = shells.chain(INTERPRETERS.iter().copied());
-    known.find(|program| option_of(program, name, rest).is_some()).map(|(program, _)| program.to_owned())
+    known.find(|program| option_of(program, name, arguments).is_some()).map(|(program, _)| program.to_owned())
+}
+
+/// The interpreter of this name, if its script may stand below `/proc` or `/dev`: there a process finds its own arguments and variables,
+/// and what it is fed. A program before it may have changed the folder.
+fn script_of_a_process(name: &str, before: &[String], arguments: Arguments<'_>) -> Option<String> {
+    let program = SHELLS.iter().copied().find(|shell| is_called(name, shell)).or_else(|| reads_scripts(name))?;
+    let own = if arguments.are_certain { own_arguments(program, arguments.all) } else { None };
+    // With the script itself.
+    let read = own.map_or(arguments.all.len(), |own| (own + 1).min(arguments.all.len()));
+    let is_there = |argument: &String| argument.split('/').any(|part| matches!(part, "proc" | "dev"));
+    (before.iter().any(is_there) || arguments.all[..read].iter().any(is_there)).then(|| program.to_owned())
 }
 
 /// The program of this name with the option by which it would run a command.
-fn runner(name: &str, rest: &[String]) -> Option<String> {
-    let first = rest.first().map_or("", String::as_str);
+fn runner(name: &str, arguments: Arguments<'_>) -> Option<String> {
+    let first = arguments.all.first().map_or("", String::as_str);
     let is_restrained = |program: &str| RESTRAINED.iter().any(|(of, by)| *of == program && by.contains(&first));
     let mut known = RUNNERS.iter().filter(|known| !is_restrained(known.0));
     known.find_map(|known| {
-        let option = option_of(known, name, rest)?;
-        Some(if option.starts_with('*') { known.0.to_owned() } else { format!("{} {option}", known.0) })
+        let option = option_of(known, name, arguments)?;
+        let shown = option.trim_start_matches('=');
+        Some(if option.starts_with('*') { known.0.to_owned() } else { format!("{} {shown}", known.0) })
     })
 }
 
 /// The option of a program of this name that is among the arguments, with a value that may run something.
-fn option_of((program, options): &ProgramOptions, name: &str, rest: &[String]) -> Option<&'static str> {
+fn option_of((program, options): &ProgramOptions, name: &str, arguments: Arguments<'_>) -> Option<&'static str> {
     if !is_called(name, program) {
         return None;
     }
+    let own = if arguments.are_certain { own_arguments(program, arguments.all) } else { None };
+    let rest = &arguments.all[..own.unwrap_or(arguments.all.len())];
     let runs =
         |option: &str, at: usize| value_of(option, rest, at).is_some_and(|value| !is_harmless(program, option, value));
     options.iter().copied().find(|option| (0..rest.len()).any(|at| runs(option, at)))
@@ -56,6 +85,18 @@ fn value_of<'a>(option: &str, rest: &'a [String], at: usize) -> Option<&'a str> 
         let next = || rest.get(at + 1).map_or("", String::as_str);
         if value.is_empty() { next() } else { value }
     };
+    if let Some(exact) = option.strip_prefix('=') {
+        if let Some(beginning) = exact.strip_suffix('*') {
+            return argument.strip_prefix(beginning);
+        }
+        let (name, value) = argument.split_once('=').unwrap_or((argument, ""));
+        return (name == exact).then(|| or_next(value));
+    }
+    if let Some((letter, wanted)) = option.split_once('=').filter(|_| option.starts_with('-')) {
+        let is_part =
+            |value: &&str| value.strip_prefix(wanted).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'));
+        return value_of(letter, rest, at).filter(is_part);
+    }
     if let Some((word, behind)) = option.split_once(' ') {
         return if rest[..at].iter().any(|before| before == word) { value_of(behind, rest, at) } else { None };
     }
@@ -81,13 +122,22 @@ fn value_of<'a>(option: &str, rest: &'a [String], at: usize) -> Option<&'a str> 
 /// Whether the option runs nothing with this value.
 fn is_harmless(program: &str, option: &str, value: &str) -> bool {
     let value = value.to_lowercase();
-    let fits = |known: &&str| match (known.strip_suffix('*'), known.strip_prefix('!')) {
-        (Some(beginning), _) => value.starts_with(beginning),
-        (None, Some(absent)) => !value.contains(absent),
-        (None, None) => value == **known,
+    let fits = |known: &&str| match (known.strip_prefix('&'), known.strip_suffix('*'), known.strip_prefix('!')) {
+        (Some(line), ..) => is_line(line, &value),
+        (None, Some(beginning), _) => value.starts_with(beginning),
+        (None, None, Some(absent)) => absent.split(' ').all(|word| !value.contains(word)),
+        (None, None, None) => value == **known,
     };
     let mut known = HARMLESS.iter().filter(|(of, by, _)| (*of, *by) == (program, option));
     !value.contains(['\n', '\r']) && known.any(|(_, _, values)| values.iter().any(&fits))
+}
+
+/// Whether a command line begins with one of the words before the colon, and goes on with words behind it.
+fn is_line(known: &str, value: &str) -> bool {
+    let Some((programs, options)) = known.split_once(':') else { return false };
+    let mut words = value.split(' ');
+    let is_known = |word: &str, known: &str| known.split(' ').any(|one| one == word);
+    words.next().is_some_and(|program| is_known(program, programs)) && words.all(|option| is_known(option, options))
 }
 
 #[cfg(test)]
@@ -239,6 +289,9 @@ mod tests {
             ("/usr/bin/make SHELL=/x all", "make"),
             ("/usr/bin/make X=$(shell\tid) all", "make"),
             ("/usr/bin/make X!=id all", "make"),
+            ("/usr/bin/make crt1 CC=/usr/bin/id", "make CC=*"),
+            ("/usr/bin/make CFLAGS=;id crt1", "make"),
+            ("/usr/bin/make -f /proc/self/cmdline X=1", "make"),
             ("/usr/bin/sort --comp=id a", "sort --compress-program"),
             ("/usr/bin/split --filter=id a", "split --filter"),
             ("/usr/bin/nice -n 5 tar --to-command=id -xf a", "tar --to-command"),
@@ -263,6 +316,7 @@ mod tests {
             "/usr/bin/rsync -ave ssh a b:c",
             "/usr/bin/sed --sandbox -n 1p a",
             "/usr/bin/make -j4 all PREFIX=/usr",
+            "/usr/bin/make BUILD=release ARCH=x86 CFLAGS=-O2 all",
             "/usr/bin/zip -r a b",
             "/usr/bin/wget -qO- x",
             "/usr/bin/sort -u a",
@@ -271,6 +325,148 @@ mod tests {
             "/usr/bin/timeout 5 systemctl status watch",
         ] {
             assert_eq!(found(line), None, "{line}");
+        }
+    }
+
+    #[test]
+    fn what_stands_behind_a_script_or_a_module_is_not_the_interpreters() {
+        for line in [
+            "/usr/bin/python3 app.py -c conf",
+            "/usr/bin/python3 -Iu -W ignore app.py -c conf",
+            "/usr/bin/python3 -m pip install -c constraints.txt x",
+            "/usr/bin/env A=1 python3.11 app.py -c conf",
+            "/usr/bin/timeout 5 nice python3 app.py -c conf",
+            "/usr/bin/node app.js -e prod",
+            "/usr/bin/node --no-warnings app.js --eval 1",
+            "/usr/bin/bash x.sh -c x",
+            "/usr/bin/bash -euo pipefail x.sh -c x",
+            "/usr/bin/sh x.sh +c x",
+            "/usr/bin/perl -w x.pl -e x",
+            "/usr/bin/ruby x.rb -e x",
+            "/usr/bin/bash deploy.sh dev",
+            "/usr/bin/python3 app.py /proc/meminfo",
+            "/usr/bin/env A=1 cat /proc/meminfo",
+        ] {
+            assert_eq!(found(line), None, "{line}");
+        }
+        for line in [
+            "/usr/bin/python3 -W ignore -c 1 app.py",
+            "/usr/bin/python3 --new-option app.py -c 1",
+            "/usr/bin/python3 -m timeit 1",
+            "/usr/bin/python3 -Bmtimeit 1",
+            "/usr/bin/python3 -m IPython.terminal -c 1",
+            "/usr/bin/python3 -m pdb -c 1 app.py",
+            "/usr/bin/python3 -m cProfile -m timeit 1",
+            "/usr/bin/bash -oe pipefail -c id",
+            "/usr/bin/bash -x -c id x.sh",
+            "/usr/bin/node inspect -e 1",
+            "/usr/bin/fish x.fish -c id",
+            // A process finds its own arguments and variables there.
+            "/usr/bin/dash /proc/self/cmdline",
+            "/usr/bin/python3 ../../proc/self/environ",
+            "/usr/bin/perl -x /proc/self/cmdline",
+            "/usr/bin/env -C /proc/self dash cmdline",
+            "/usr/bin/bash /dev/fd/0",
+            "/usr/bin/node --loader data:text/javascript,1 x.js",
+            // What is put in the place of the script may be an option.
+            "/usr/bin/xargs -I X python3 X -c 1",
+            "/usr/bin/find . -exec python3 {} -c 1 ;",
+            "/usr/bin/env xargs -I X python3 X -c 1",
+            // It is not known what this program does with its arguments.
+            "/opt/starts-anything python3 X -c 1",
+        ] {
+            assert!(found(line).is_some(), "{line}");
+        }
+    }
+
+    #[test]
+    fn clients_of_databases_and_compilers_run_commands_too() {
+        for (line, program) in [
+            ("/usr/bin/sqlite3 :memory: .shell\tid", "sqlite3"),
+            ("/usr/bin/sqlite3 -cmd .shell\tid :memory:", "sqlite3"),
+            ("/usr/bin/sqlite3 -batch -safe :memory:", "sqlite3"),
+            ("/usr/bin/sqlite3 -safe -nonce x :memory: .nonce\tx", "sqlite3"),
+            ("/usr/bin/psql -Atc \\!\tid", "psql -c"),
+            ("/usr/bin/psql --comm=\\!\tid", "psql --command"),
+            ("/usr/bin/psql -o |id", "psql -o"),
+            ("/usr/bin/mysql -Be \\!\tid", "mysql -e"),
+            ("/usr/bin/mysql -e system\tid", "mysql -e"),
+            ("/usr/bin/mariadb --pager=id", "mariadb --pager"),
+            ("/usr/bin/mysql --loose-pager=id", "mysql"),
+            ("/usr/bin/mongosh --eval 1", "mongosh"),
+            ("/usr/bin/gcc -wrapper id a.c", "gcc -wrapper"),
+            ("/usr/bin/gcc-12 -fplugin=./x.so a.c", "gcc -fplugin"),
+            ("/usr/bin/git daemon --access-hook=id", "git --access-hook"),
+            ("/usr/bin/install -s --strip-program=id a b", "install"),
+            ("/usr/bin/install -s --strip-p=id a b", "install"),
+            ("/usr/bin/nc -le id", "nc -e"),
+            ("/usr/bin/nc.openbsd -e id", "nc -e"),
+            ("/usr/bin/tcpdump -w a -z id", "tcpdump -z"),
+            ("/usr/bin/apt-get -o APT::Update::Pre-Invoke::=id update", "apt-get -o"),
+            ("/usr/bin/ip netns exec a id", "ip exec"),
+            ("/usr/bin/go build -toolexec=id", "go"),
+            ("/usr/bin/go build -ldflags=-extld=id", "go -ldflags"),
+            ("/usr/bin/cmake -E env id", "cmake -E"),
+            ("/usr/bin/npm exec id", "npm exec"),
+            ("/usr/bin/cpio --rsh-c=id", "cpio --rsh-command"),
+            ("/usr/bin/socat - EXEC:id", "socat"),
+        ] {
+            assert_eq!(found(line).as_deref(), Some(program), "{line}");
+        }
+        for line in [
+            "/usr/bin/sqlite3 -safe :memory: select\t1",
+            "/usr/bin/psql -Atc select\t1",
+            "/usr/bin/psql -hdb.example.org -o out",
+            "/usr/bin/mysql -Be select\t1",
+            "/usr/bin/gcc -w -s -c -DBUILD=1 -fPIC -fuse-linker-plugin a.c",
+            "/usr/bin/install -s a b",
+            "/usr/bin/install -m 644 a b",
+            "/usr/bin/apt-get -o Dpkg::Options::=--force-confold -y install x",
+            "/usr/bin/dpkg --status x",
+            "/usr/bin/ip addr show dev eth0",
+            "/usr/bin/go build -ldflags=-X\tmain.version=1 .",
+            "/usr/bin/nc -zv host 22",
+        ] {
+            assert_eq!(found(line), None, "{line}");
+        }
+    }
+
+    #[test]
+    fn settings_of_git_and_levels_of_compressors_run_nothing() {
+        let with = |program: &str, option: &str, value: &str| {
+            let argv = [program, option, value, "x"].map(str::to_owned);
+            judged(&argv, Path::new(program))
+        };
+        for value in ["gzip -9", "gzip -9n", "zstd -19 -T0", "xz -9e -T0", "pigz", "pigz -p4 --best", "zstd --long=27"]
+        {
+            assert_eq!(with("/usr/bin/tar", "-I", value), None, "{value}");
+        }
+        for value in
+            ["gzip -9;id", "gzip -9 ; id", "zstd -o /x", "./gzip -9", "gzip -9\n", "xz --files=x", "gzip $(id)"]
+        {
+            assert!(with("/usr/bin/tar", "-I", value).is_some(), "{value}");
+        }
+        for value in [
+            "protocol.version=2",
+            "core.autocrlf=input",
+            "http.sslVerify=true",
+            "gc.auto=0",
+            "fetch.prune=true",
+            "core.hooksPath=/dev/null",
+            "advice.detachedHead=false",
+            "user.email=a@b",
+        ] {
+            assert_eq!(with("/usr/bin/git", "-c", value), None, "{value}");
+        }
+        for value in [
+            "protocol.ext.allow=always",
+            "http.sslVerify=false",
+            "core.hooksPath=/x",
+            "core.fsmonitor=id",
+            "credential.helper=!id",
+            "gpg.program=id",
+        ] {
+            assert!(with("/usr/bin/git", "-c", value).is_some(), "{value}");
         }
     }
 

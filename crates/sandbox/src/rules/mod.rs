@@ -3,13 +3,15 @@
 //! [`CommandRules::permit`] turns arguments into a [`PermittedCommand`], and only that can be run. How the lists are used
 //! is the profile's matter ([`CommandScope`]). Code on the command line, such as `sh -c …`, is judged by a list of its own, and so
 //! are options by which a program runs another command (`inline`). What a command starts plainly, such as `timeout 5 …`, is
-//! judged as well (`started`). What is known of programs are the lists in `programs`.
+//! judged as well (`started`). What is known of programs are the lists in `programs`, `starters` and `own_options`.
 //! Variables are judged by [`PermittedCommand::with_variables`]: the rule that allows a command names those that may be set.
 
 mod inline;
 mod names;
+mod own_options;
 mod programs;
 mod started;
+mod starters;
 mod template;
 
 use std::collections::BTreeMap;
@@ -393,6 +395,9 @@ mod tests {
             "/usr/bin/env --block-signal ls /",
             "/usr/bin/env find / -exec ls {} ;",
             "/usr/bin/env find / -exec /opt/none ;",
+            "/usr/bin/env choom -n 0 -- ls /",
+            "/usr/bin/env ssh-agent ls /",
+            "/usr/bin/env faketime now ls /",
         ] {
             for profile in Profile::ALL {
                 let refused = judge(&rules, *profile, line).unwrap_err();
@@ -446,6 +451,9 @@ mod tests {
                 assert!(matches!(refused, NotPermitted::VariableOfCode { .. }), "{profile} {line}: {refused}");
             }
         }
+        let refused = judge(&open, Profile::DevFlex, "/usr/bin/env ssh-agent env LD_PRELOAD=/x id").unwrap_err();
+        assert!(matches!(refused, NotPermitted::VariableOfCode { .. }), "{refused}");
+        assert!(judge(&open, Profile::DevFlex, "/usr/bin/env NODE_ENV=production /usr/bin/id -u").is_ok());
         let refused = judge(&open, Profile::ProdCritical, "/usr/bin/env KUBECONFIG=/x /usr/bin/id -u").unwrap_err();
         let line = "{ command = '/usr/bin/env {args...}', variables = ['KUBECONFIG'] }";
         assert!(refused.to_string().contains(line), "{refused}");

@@ -2,7 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use super::programs::{BUILDS, MULTI_CALL};
+use super::programs::BUILDS;
+use super::starters::MULTI_CALL;
 
 /// Where programs are looked for that an argument names without a folder.
 const FOLDERS: &[&str] = &["/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"];

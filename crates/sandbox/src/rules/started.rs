@@ -5,9 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use super::names::{is_called, names};
-use super::programs::{
-    ADDS_ARGUMENTS, OPAQUE, ProgramOptions, SETS_VARIABLES, STARTERS, STARTERS_BY_WORD, StarterOptions,
-};
+use super::programs::ProgramOptions;
+use super::starters::{ADDS_ARGUMENTS, OPAQUE, SETS_VARIABLES, STARTERS, STARTERS_BY_WORD, StarterOptions};
 
 /// A command, and those that it starts.
 #[derive(Debug)]
@@ -40,16 +39,25 @@ impl<'a> StartedCommands<'a> {
     pub fn of(argv: &'a [String], resolved: &Path) -> Self {
         let (variables, unclear) = (BTreeSet::new(), None);
         let mut found = Self { argv, extents: BTreeMap::new(), variables, unclear };
-        let mut waiting = vec![(0, Extent { end: argv.len(), is_open: false })];
-        while let Some((at, extent)) = waiting.pop() {
+        let mut waiting = vec![(0, Extent { end: argv.len(), is_open: false }, "")];
+        while let Some((at, extent, starter)) = waiting.pop() {
             // Each place is looked at once, however many programs lead to it.
             if at >= extent.end || found.extents.contains_key(&at) {
                 continue;
             }
             found.extents.insert(at, extent);
+            if at > 0 && is_open_program(&argv[at]) {
+                found.unclear = Some(starter);
+            }
             match starts_by(argv, at, resolved) {
-                Some(StartsBy::Operand(starter)) => waiting.extend(found.behind_operands(starter, at, extent)),
-                Some(StartsBy::Word((_, words))) => waiting.extend(behind_words(argv, words, at, extent)),
+                Some(StartsBy::Operand(starter)) => {
+                    let behind = found.behind_operands(starter, at, extent);
+                    waiting.extend(behind.map(|(at, extent)| (at, extent, starter.0)));
+                }
+                Some(StartsBy::Word((name, words))) => {
+                    let behind = behind_words(argv, words, at, extent).into_iter();
+                    waiting.extend(behind.map(|(at, extent)| (at, extent, *name)));
+                }
                 Some(StartsBy::Unknown(name)) if at + 1 < extent.end => found.unclear = Some(name),
                 Some(StartsBy::Unknown(_)) | None => {}
             }
@@ -100,8 +108,11 @@ impl<'a> StartedCommands<'a> {
             } else if operands > 0 {
                 operands -= 1;
             } else {
-                let is_open = extent.is_open || ADDS_ARGUMENTS.contains(&name);
-                return Some((at, Extent { is_open, ..extent }));
+                let adds = ADDS_ARGUMENTS.contains(&name);
+                if adds && replacements(&self.argv[from + 1..at]).iter().any(|replaced| argument.contains(replaced)) {
+                    self.unclear = Some(name);
+                }
+                return Some((at, Extent { is_open: extent.is_open || adds, ..extent }));
             }
             at += 1;
         }
@@ -114,6 +125,22 @@ impl<'a> StartedCommands<'a> {
         let rest = self.argv[from..extent.end].iter().filter(|argument| sets_variables && !argument.starts_with('-'));
         self.variables.extend(rest.filter_map(|argument| Some(argument.split_once('=')?.0)));
     }
+}
+
+/// Whether a program that is started is another one in each folder, or for each file that is found.
+fn is_open_program(program: &str) -> bool {
+    program.contains("{}") || (program.contains('/') && !program.starts_with('/'))
+}
+
+/// What `xargs -I` puts something else in the place of.
+fn replacements(options: &[String]) -> Vec<&str> {
+    let mut found = Vec::new();
+    for (at, option) in options.iter().enumerate() {
+        let Some((_, value)) = option.strip_prefix('-').and_then(|letters| letters.split_once('I')) else { continue };
+        found.extend(if value.is_empty() { options.get(at + 1).map(String::as_str) } else { Some(value) });
+    }
+    found.retain(|replaced| !replaced.is_empty());
+    found
 }
 
 fn starts_by(argv: &[String], at: usize, resolved: &Path) -> Option<StartsBy> {
@@ -194,6 +221,11 @@ mod tests {
             ("/usr/bin/sudo -n A=1 -u root id", "id"),
             ("/usr/bin/xargs -0 -n 1 rm -f", "rm -f …"),
             ("/usr/bin/busybox id -u", "id -u"),
+            ("/usr/bin/ssh-agent -t 60 id -u", "id -u"),
+            ("/usr/bin/choom -n 0 -- id -u", "id -u"),
+            ("/usr/sbin/gosu nobody id -u", "id -u"),
+            ("/usr/bin/tini -g -- id -u", "id -u"),
+            ("/usr/bin/systemd-inhibit --why=backup id -u", "id -u"),
         ] {
             assert_eq!(started(line), [expected], "{line}");
         }
@@ -232,6 +264,20 @@ mod tests {
             "/usr/bin/nohup chroot --user=a /x id",
             "/usr/bin/watch id",
             "/usr/bin/strace -f id",
+            "/usr/bin/ssh-agent -D id",
+            "/usr/bin/faketime now id",
+            "/usr/bin/cpulimit -l 50 id",
+            "/usr/bin/xvfb-run id",
+            "/usr/bin/sg users id",
+            "/usr/bin/run-parts id",
+            // What these programs are depends on the folder, and on what is found.
+            "/usr/bin/env -C /usr/bin ./id id",
+            "/usr/bin/timeout 5 ../../usr/bin/id id",
+            "/usr/bin/find /usr/bin -name id -execdir ./id ; -exec id ;",
+            "/usr/bin/find /usr/bin -name i[d] -exec {} id ;",
+            "/usr/bin/find /usr/bin/id -exec /usr/bin/env {} id ;",
+            "/usr/bin/xargs -0I X /usr/bin/X id",
+            "/usr/bin/xargs -IX X id",
         ] {
             let argv = argv(line);
             let found = StartedCommands::of(&argv, Path::new(&argv[0]));

@@ -4,6 +4,7 @@
 //! - a word stands for itself: `restart`;
 //! - `{unit:[a-z-]+}` stands for one argument that the regular expression fits from its first to its last character;
 //! - `{unit}` stands for any one argument;
+//! - `{}` stands for itself, as `find` and `xargs` read it;
 //! - both may be part of a word: `--unit={unit:[a-z-]+}`;
 //! - `{more...}` stands for any number of arguments, also none.
 //!
@@ -134,6 +135,9 @@ fn parse(word: &str) -> Result<TemplateWord, String> {
         name(&word[1..word.len() - 4])?;
         return Ok(TemplateWord::AnyNumber);
     }
+    if word == "{}" {
+        return Ok(TemplateWord::Exactly(word.to_owned()));
+    }
     let mut pattern = String::from(r"\A");
     let mut rest = word;
     while let Some((before, after)) = rest.split_once('{') {
@@ -143,6 +147,11 @@ fn parse(word: &str) -> Result<TemplateWord, String> {
         pattern.push_str(&regex::escape(before));
         let end = closing(after).ok_or_else(|| format!("`{word}` does not close a brace"))?;
         let placeholder = &after[..end];
+        if placeholder.is_empty() {
+            pattern.push_str(r"\{\}");
+            rest = &after[end + 1..];
+            continue;
+        }
         let (label, expression) = placeholder.split_once(':').unwrap_or((placeholder, "(?s:.*)"));
         name(label)?;
         pattern.extend(["(?:", expression, ")"]);
@@ -189,6 +198,13 @@ mod tests {
     }
 
     #[test]
+    fn braces_with_nothing_in_them_stand_for_themselves() {
+        assert!(fits("/usr/bin/x -exec /usr/bin/echo {} {a}", "-exec /usr/bin/echo {} ;"));
+        assert!(!fits("/usr/bin/x -exec /usr/bin/echo {} {a}", "-exec /usr/bin/echo b ;"));
+        assert!(fits("/usr/bin/x to/{}.bak", "to/{}.bak") && !fits("/usr/bin/x to/{}.bak", "to/a.bak"));
+    }
+
+    #[test]
     fn words_placeholders_and_the_rest() {
         assert!(fits("/usr/bin/x restart {unit:[a-z-]+}", "restart primary-db"));
         assert!(!fits("/usr/bin/x restart {unit:[a-z-]+}", "restart primary-db; reboot"));
@@ -212,17 +228,9 @@ mod tests {
 
     #[test]
     fn slips_are_refused_with_an_example() {
-        for text in [
-            "",
-            "systemctl",
-            "/bin/{x} a",
-            "/bin/x {",
-            "/bin/x }",
-            "/bin/x {a:[}",
-            "/bin/x {a b}",
-            "/bin/x {:a}",
-            "/bin/x {}",
-        ] {
+        for text in
+            ["", "systemctl", "/bin/{x} a", "/bin/x {", "/bin/x }", "/bin/x {a:[}", "/bin/x {a b}", "/bin/x {:a}"]
+        {
             let error = text.parse::<Template>().unwrap_err().to_string();
             assert!(error.contains("systemctl restart"), "{error}");
         }

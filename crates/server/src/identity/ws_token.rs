@@ -1,4 +1,4 @@
-//! A token for one WebSocket: a browser sends no headers when it opens one, and an address may end up in a log, so what
+//! A token that opens WebSockets for a minute: a browser sends no headers when it opens one, and an address may end up in a log, so what
 //! stands in it is worth nothing a minute later.
 
 use std::sync::Arc;

@@ -188,7 +188,7 @@ const TEXTS: &[FieldBound] = &[
     ("Restart", "from", 1, STEP_BYTES_MAX),
     ("StepRef", "", 1, STEP_BYTES_MAX),
     ("RunSignal", "type", 1, NAME_BYTES_MAX),
-    ("RunSignal", "source_id", 0, SOURCE_ID_BYTES_MAX),
+    ("RunSignal", "source_id", 1, SOURCE_ID_BYTES_MAX),
     ("NewSchedule", "name", 1, NAME_BYTES_MAX),
     ("NewSchedule", "workflow", 1, NAME_BYTES_MAX),
     ("NewSchedule", "cron", 1, CRON_BYTES_MAX),
@@ -197,7 +197,7 @@ const TEXTS: &[FieldBound] = &[
     ("PauseSchedule", "reason", 1, REASON_BYTES_MAX),
     ("Signal", "type", 1, NAME_BYTES_MAX),
     ("Signal", "key", 1, KEY_BYTES_MAX),
-    ("Signal", "source_id", 0, SOURCE_ID_BYTES_MAX),
+    ("Signal", "source_id", 1, SOURCE_ID_BYTES_MAX),
     // The letter that says what it is the id of, and more.
     ("PutSlackConnection", "team", 2, slack::ID_BYTES_MAX),
     ("PutSlackConnection", "enterprise", 2, slack::ID_BYTES_MAX),

@@ -85,7 +85,7 @@ impl LoadedTls {
             let (pem, signing) = (read(&ca.certificates)?, read_key(&ca.key)?);
             let at = |source| TlsError::Certificate { path: ca.certificates.clone(), source };
             let authority = Authority::load(&pem, &signing).map_err(at)?;
-            let issuer = WorkerIssuer::new(authority, options.worker_lifetime);
+            let issuer = WorkerIssuer::new(authority, options.worker_lifetime).map_err(at)?;
             Ok::<_, TlsError>((self::chain(&ca.certificates, &pem)?, Arc::new(issuer)))
         });
         let (roots, worker_issuer) = worker_issuer.transpose()?.unzip();

@@ -1,11 +1,12 @@
 //! Certificates for workers, signed on request.
 
 use interlock_core::time::{Millis, Timestamp};
-use interlock_pki::{Authority, PkiError, SigningRequest, WorkerIdentity};
+use interlock_pki::{Authority, CertificateFacts, PkiError, SigningRequest, WorkerIdentity};
 
 /// The authority of workers, as routes use it.
 pub struct WorkerIssuer {
     authority: Authority,
+    serial: String,
     /// How long each certificate is good.
     lifetime: Millis,
 }
@@ -17,8 +18,14 @@ pub struct SignedWorker {
 }
 
 impl WorkerIssuer {
-    pub(super) fn new(authority: Authority, lifetime: Millis) -> Self {
-        Self { authority, lifetime }
+    pub(super) fn new(authority: Authority, lifetime: Millis) -> Result<Self, PkiError> {
+        let serial = CertificateFacts::of_pem(authority.certificates())?.serial;
+        Ok(Self { authority, serial, lifetime })
+    }
+
+    /// Of the authority that signs now.
+    pub fn serial(&self) -> &str {
+        &self.serial
     }
 
     /// What a worker trusts its server by, where the same authority has signed the server's certificate.

@@ -1,10 +1,8 @@
 //! Names of signals: under one name there is one signal, and what one sender calls a signal for a run is in no other's way.
 
-use std::time::Duration;
-
 use axum::body::Body;
 use axum::http::{Request, header};
-use interlock_core::time::Timestamp;
+use interlock_core::time::{Millis, Timestamp};
 use interlock_store::Sweep;
 use serde_json::{Value, json};
 
@@ -61,6 +59,8 @@ async fn a_name_stands_for_one_signal(api: Api) {
     ] {
         assert_taken(&api.post("/signals", with(&signal, field, value)).await, "m-1");
     }
+    // Nothing is called by nothing: the next one without a name would be taken for this one.
+    assert_eq!(api.post("/signals", with(&signal, "source_id", json!(""))).await.problem().1, "INPUT_INVALID");
     assert_eq!(stored(&api, "stop", "INC-7").await, 1);
     assert_eq!((stored(&api, "go", "INC-7").await, stored(&api, "stop", "INC-8").await), (0, 0));
     let again = api.post("/signals", signal).await;
@@ -128,6 +128,31 @@ async fn a_name_of_a_signal_for_a_run_is_that_runs_on_postgres() {
     a_name_of_one_workspace_is_free_elsewhere(Api::on_postgres("signal_workspaces").await).await;
 }
 
+async fn a_repeat_is_known_when_its_run_has_ended(api: Api) {
+    let run = waiting(&api).await;
+    let send = async |body: &Value| api.post(&format!("/runs/{run}/signals"), body.clone()).await;
+    let body = json!({ "type": "go", "payload": 1, "source_id": "m-1" });
+    assert_eq!(send(&body).await.status, 201);
+    assert_eq!(api.get(&format!("/runs/{run}?wait_ms=20000")).await.ok()["state"], "succeeded");
+    let again = send(&body).await;
+    assert_eq!((again.status.as_u16(), &again.body), (200, &json!({ "duplicate": true })));
+    // Whatever it has not heard comes too late.
+    for late in [with(&body, "payload", json!(2)), with(&body, "source_id", json!("m-2")), json!({ "type": "go" })] {
+        assert_eq!(send(&late).await.problem(), (409, "RUN_TERMINAL_STATE"));
+    }
+    api.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_repeat_of_a_signal_is_known_when_its_run_has_ended() {
+    a_repeat_is_known_when_its_run_has_ended(Api::new().await).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_repeat_of_a_signal_is_known_when_its_run_has_ended_on_postgres() {
+    a_repeat_is_known_when_its_run_has_ended(Api::on_postgres("signal_ended").await).await;
+}
+
 #[tokio::test(start_paused = true)]
 async fn another_event_under_the_source_and_id_of_one_is_refused() {
     let api = Api::new().await;
@@ -172,8 +197,8 @@ async fn another_signal_under_the_name_of_one_starts_nothing() {
     assert_eq!(runs().await, 1);
 
     // A day later the name is free, and what comes under it then is another signal.
-    tokio::time::sleep(Duration::from_hours(25)).await;
-    api.engine.store().write(Sweep::new(api.engine.now())).await.unwrap();
+    let next_day = api.engine.now() + Millis::from_hours(25);
+    api.engine.store().write(Sweep::new(next_day)).await.unwrap();
     let later = api.post("/signals", with(&signal, "payload", json!({ "percent": 97 }))).await;
     assert_eq!(later.status, 201, "{}", later.body);
     assert_ne!(later.body["runs"], first.body["runs"]);

@@ -4,4 +4,5 @@ mod reads;
 mod rows;
 pub(crate) mod sql;
 
-pub use rows::{CheckProgress, Finding};
+pub(crate) use reads::LOADED_IN_PART;
+pub use rows::{CheckProgress, Finding, TABLE_KEY};

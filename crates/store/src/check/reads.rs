@@ -13,12 +13,14 @@ use interlock_core::state::{RunState, StepState};
 use interlock_core::time::{Millis, Timestamp};
 use uuid::Uuid;
 
-use super::{CheckProgress, Finding, sql};
+use super::{CheckProgress, Finding, TABLE_KEY, sql};
 use crate::boxed;
 use crate::error::{CorruptRow, ReadError};
 use crate::feed::entries;
+use crate::meta::sql::TABLES_HERE;
+use crate::meta::tables::TablesHere;
 use crate::sql::Stmt;
-use crate::store::Store;
+use crate::store::{Reads, Store};
 use crate::value::{Row, args};
 
 /// Runs looked at in one go.
@@ -83,6 +85,18 @@ static CHECKS: &[(&Stmt, Names, &str)] = &[
     (&sql::CHECK_ATTR_RUN, Names::Run, "there are labels, and no run"),
 ];
 
+/// What shows that the rows of a table were not loaded with those of the others, in words. A restore asks it before it brings
+/// a database into service: a live run whose row is not there would be neither paused nor named. Of the large tables it asks
+/// about the first rows only, so that it takes one pass over `runs` at most; the whole check finds the rest.
+pub(crate) static LOADED_IN_PART: &[(&Stmt, &str)] = &[
+    (&sql::CHECK_LIVE_WITHOUT_RUN, "`run_live` refers to runs that are not in `runs`, or have ended"),
+    (&sql::CHECK_RUN_WITHOUT_LIVE, "`runs` holds runs that have not ended and are not in `run_live`"),
+    (&sql::CHECK_FIRST_LIVE, "live runs have no tenant, no plan or no events"),
+    (&sql::CHECK_FIRST_EVENTS, "`journal` holds events of runs that are not in `runs`"),
+    (&sql::CHECK_FIRST_RECEIPTS, "`receipts` refers to runs that are not in `runs`"),
+    (&sql::CHECK_FIRST_APPROVALS, "`approvals` refers to runs that are not in `runs`"),
+];
+
 impl Store {
     /// Looks for rows that contradict each other. Reads everything: not for a busy hour.
     #[boxed]
@@ -94,6 +108,7 @@ impl Store {
     pub async fn check_telling(&self, mut tell: impl FnMut(CheckProgress)) -> Result<Vec<Finding>, ReadError> {
         let mut findings = Vec::new();
         let mut progress = CheckProgress::default();
+        self.check_keys(&mut findings).await?;
         for (stmt, names, what) in CHECKS {
             self.contradictions(stmt, *names, what, &mut findings).await?;
             progress.statements += 1;
@@ -119,6 +134,21 @@ impl Store {
             findings.push(finding("RUN_UNPARKED", Some(tenant), run, what));
         }
         Ok(findings)
+    }
+
+    /// Tables without their keys, as a dump leaves them that was loaded in part. Only PostgreSQL loads keys apart from rows.
+    async fn check_keys(&self, findings: &mut Vec<Finding>) -> Result<(), ReadError> {
+        if !matches!(self.inner.reads, Reads::Postgres(..)) {
+            return Ok(());
+        }
+        let what = "the table has no primary key, which a dump brings after all rows: it was loaded in part; load it again, \
+                    whole, into an empty database";
+        for mut row in self.rows(&TABLES_HERE, vec![]).await? {
+            for table in TablesHere::read(&mut row)?.unkeyed() {
+                findings.push(finding(TABLE_KEY, None, table, what));
+            }
+        }
+        Ok(())
     }
 
     /// Reads what the loops read, and tells which rows they leave out.

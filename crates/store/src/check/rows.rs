@@ -1,5 +1,8 @@
 use interlock_core::ids::TenantId;
 
+/// The check that finds a table without its primary key. All others find rows.
+pub const TABLE_KEY: &str = "TABLE_KEY";
+
 /// One thing that `check` found to be wrong.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {

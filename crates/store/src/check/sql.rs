@@ -22,6 +22,18 @@ macro_rules! without_run {
     };
 }
 
+/// The same for the first rows of a large table: it takes no longer where there are many.
+macro_rules! first_without_run {
+    ($table:literal) => {
+        concat!(
+            "SELECT x.tenant_id, x.run_id, count(*) OVER () AS total FROM (SELECT tenant_id, run_id FROM ",
+            $table,
+            " LIMIT 1000) AS x
+             WHERE NOT EXISTS (SELECT 1 FROM runs r WHERE r.tenant_id = x.tenant_id AND r.run_id = x.run_id) LIMIT 100"
+        )
+    };
+}
+
 statements! {
     CHECK_LIVE_WITHOUT_RUN on run_live {
         both: found!("run_id", "run_live x LEFT JOIN runs r ON r.tenant_id = x.tenant_id AND r.run_id = x.run_id
@@ -191,6 +203,27 @@ statements! {
 
     CHECK_ATTR_RUN on run_attrs {
         both: without_run!("run_attrs")
+    }
+
+    /// The first live runs whose tenant, plan or events are not there.
+    CHECK_FIRST_LIVE on run_live {
+        both: found!("run_id", "(SELECT l.tenant_id, l.run_id, r.plan_hash FROM run_live l JOIN runs r
+            ON r.tenant_id = l.tenant_id AND r.run_id = l.run_id LIMIT 1000) AS x
+            WHERE NOT EXISTS (SELECT 1 FROM tenants t WHERE t.tenant_id = x.tenant_id)
+            OR NOT EXISTS (SELECT 1 FROM plans p WHERE p.tenant_id = x.tenant_id AND p.plan_hash = x.plan_hash)
+            OR NOT EXISTS (SELECT 1 FROM journal j WHERE j.tenant_id = x.tenant_id AND j.run_id = x.run_id)")
+    }
+
+    CHECK_FIRST_EVENTS on journal {
+        both: first_without_run!("journal")
+    }
+
+    CHECK_FIRST_RECEIPTS on receipts {
+        both: first_without_run!("receipts")
+    }
+
+    CHECK_FIRST_APPROVALS on approvals {
+        both: first_without_run!("approvals")
     }
 
     /// The live runs of all tenants, by key.

@@ -5,6 +5,7 @@ pub(crate) mod partitions;
 mod reads;
 mod rows;
 pub(crate) mod sql;
+pub(crate) mod tables;
 mod writes;
 
 pub use rows::{DurableSetting, Stats};

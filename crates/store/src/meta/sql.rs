@@ -48,19 +48,21 @@ statements! {
                    AND n.value = concat_ws(' ', d.oid::text, m.tableoid::text, m.xmin::text)"
     }
 
-    /// How many tables the schema has, how many columns its `schema_migrations` has, how many of these have the store's
-    /// names, and how many tables of tenants have no primary key, which a dump brings after all rows.
+    /// How many tables the schema has that no extension has made, how many columns its `schema_migrations` has, how many of
+    /// these have the store's names, and which tables of tenants have no primary key, which a dump brings after all rows.
     TABLES_HERE on pg_class {
         sqlite: "",
         postgres: "SELECT
                    (SELECT count(*) FROM pg_class c
-                    WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind IN ('r', 'p')) AS tables,
+                    WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind IN ('r', 'p')
+                    AND NOT EXISTS (SELECT 1 FROM pg_depend d WHERE d.classid = 'pg_class'::regclass
+                                    AND d.objid = c.oid AND d.deptype = 'e')) AS tables,
                    (SELECT count(*) FROM pg_attribute a
                     WHERE a.attrelid = to_regclass('schema_migrations') AND a.attnum > 0 AND NOT a.attisdropped) AS record,
                    (SELECT count(*) FROM pg_attribute a
                     WHERE a.attrelid = to_regclass('schema_migrations') AND a.attnum > 0 AND NOT a.attisdropped
                     AND a.attname IN ('version', 'name', 'checksum', 'applied_at')) AS own,
-                   (SELECT count(*) FROM pg_class c
+                   (SELECT coalesce(string_agg(c.relname::text, ' ' ORDER BY c.relname), '') FROM pg_class c
                     WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind IN ('r', 'p')
                     AND NOT c.relispartition
                     AND EXISTS (SELECT 1 FROM pg_attribute a
@@ -91,6 +93,14 @@ statements! {
                    WHERE l.locktype = 'advisory' AND l.classid::bigint = $1 AND l.objid::bigint = $2 AND l.objsubid = 1
                    AND l.granted AND l.database = (SELECT d.oid FROM pg_database d WHERE d.datname = current_database())
                    ORDER BY l.pid"
+    }
+
+    /// How many other connections there are to this database. Every role sees that there is one, whoever has it.
+    OTHER_CONNECTIONS on pg_stat_activity {
+        sqlite: "",
+        postgres: "SELECT count(*) AS found FROM pg_stat_activity a
+                   WHERE a.datname = current_database() AND a.pid <> pg_backend_pid()
+                   AND coalesce(a.backend_type, 'client backend') = 'client backend'"
     }
 
     /// One sealer at a time over all servers. SQLite has one writer anyway.

@@ -51,7 +51,8 @@ impl Write for AppendOutput {
         let begun = args![self.now, at.tenant, at.run, at.position, at.attempt];
         let Some(mut row) = db.query(&sql::OUTPUT_BEGIN, begun).await?.pop() else {
             let current = db.query(&sql::OUTPUT_CURRENT, args![at.tenant, at.run, at.position]).await?.pop();
-            let current = current.map(|mut row| row.num("attempt")).transpose()?.unwrap_or_default();
+            // A step that is not under way has no attempt that could take it: this one is over.
+            let current = current.map(|mut row| row.num("attempt")).transpose()?.unwrap_or(at.attempt);
             return Ok(OutputAppended::Stale { current });
         };
         let mut standing = OutputStanding {

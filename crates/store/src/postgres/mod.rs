@@ -39,7 +39,7 @@ pub(crate) async fn open(address: &str, options: &Options) -> Result<PostgresPar
     let target = Target::parse(address)?;
     let unreachable = |error: DbError| OpenError::Connect { what: error.to_string() };
     let db = connect(&target, Role::Reader, None).await.map_err(unreachable)?;
-    ours::check(&db, address, options.migrate).await?;
+    ours::check(&db, address).await?;
     db.batch("BEGIN").await?;
     db.batch(&format!("SELECT pg_advisory_xact_lock({MIGRATION_LOCK})")).await?;
     // An error leaves the transaction to the connection's end.

@@ -1,15 +1,19 @@
 //! What a restore finds in a database that its own tools have brought back.
 
 use super::connect::{PgDb, Target};
-use super::ours::{self, TablesHere, no_store};
+use super::ours::{self, no_store};
 use super::service::OutOfService;
 use super::timeline;
+use crate::check::LOADED_IN_PART;
 use crate::db::Db as _;
 use crate::error::{DbError, OpenError};
 use crate::meta::sql;
 use crate::migrate;
 use crate::restore::{RESTORED_AT, RESTORED_HERE, RESTORING, RESTORING_HERE};
 use crate::value::args;
+
+/// What to do about a dump of which a part is not there.
+const LOAD_AGAIN: &str = "its dump was loaded in part; load it again, whole, into an empty database";
 
 /// How far a database has come back into service.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,7 +39,7 @@ pub(crate) async fn take(address: &str) -> Result<(OutOfService, RestoreState), 
 }
 
 async fn look(db: &PgDb, address: &str) -> Result<RestoreState, OpenError> {
-    ours::check(db, address, false).await?;
+    ours::check(db, address).await?;
     match migrate::run(db, migrate::POSTGRES, false).await {
         // A restore brings an older schema up to date.
         Err(OpenError::NeedsMigration { found, .. }) if found > 0 => {}
@@ -47,8 +51,8 @@ async fn look(db: &PgDb, address: &str) -> Result<RestoreState, OpenError> {
         }
         other => other?,
     }
-    let in_part = || no_store(address, "its dump was loaded in part: load it again, whole, into an empty database");
-    if TablesHere::look(db).await?.loaded_in_part() {
+    let in_part = || no_store(address, LOAD_AGAIN);
+    if ours::look(db).await?.unkeyed().next().is_some() {
         return Err(in_part());
     }
     let epoch = match value(db, "store_epoch").await {
@@ -58,6 +62,14 @@ async fn look(db: &PgDb, address: &str) -> Result<RestoreState, OpenError> {
     let Some(epoch) = epoch else {
         return Err(no_store(address, "it has a store's tables and nothing in them"));
     };
+    let state = state(db, epoch).await?;
+    if state == RestoreState::NotBegun {
+        check_rows(db, address).await?;
+    }
+    Ok(state)
+}
+
+async fn state(db: &PgDb, epoch: u64) -> Result<RestoreState, OpenError> {
     if timeline::moved(db).await? {
         return Ok(RestoreState::NotBegun);
     }
@@ -67,6 +79,26 @@ async fn look(db: &PgDb, address: &str) -> Result<RestoreState, OpenError> {
     }
     let is_of_this = is_here(db, RESTORED_HERE, RESTORED_AT).await?;
     Ok(if is_of_this { RestoreState::Finished { epoch } } else { RestoreState::NotBegun })
+}
+
+/// Refuses rows of a dump of which a part is missing: it cannot be told any more which runs have to be paused.
+async fn check_rows(db: &PgDb, address: &str) -> Result<(), OpenError> {
+    for (stmt, what) in LOADED_IN_PART {
+        let found = match db.query(stmt, vec![]).await {
+            Err(DbError::Other(what)) if migrate::is_no_table(&what) => {
+                return Err(no_store(address, &format!("a table of it is missing: {LOAD_AGAIN}")));
+            }
+            found => found?,
+        };
+        if !found.is_empty() {
+            let what = format!(
+                "{what}: {LOAD_AGAIN}. `interlock db check` names the rows; where they were like this when the dump was \
+                 made, take them out first"
+            );
+            return Err(no_store(address, &what));
+        }
+    }
+    Ok(())
 }
 
 async fn value(db: &PgDb, key: &str) -> Result<Option<String>, DbError> {

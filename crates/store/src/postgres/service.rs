@@ -23,9 +23,16 @@ const ANSWERS_WITHIN: Duration = Duration::from_secs(5);
 /// Whoever ends does not wait longer for a database that does not answer.
 const LEAVES_WITHIN: Duration = Duration::from_secs(2);
 
+/// How long a restore leaves the lock free for servers that are at work without their share: their connection was ended, and
+/// they ask for it every second.
+const COMES_BACK_WITHIN: Duration = Duration::from_secs(3);
+
 /// What the connections are called in the database.
 const SERVER: &str = "interlock server";
 const RESTORE: &str = "interlock db restore";
+/// The functions that give back the whole lock, and a share of it.
+const UNLOCK_ALONE: &str = "pg_advisory_unlock";
+const UNLOCK_SHARE: &str = "pg_advisory_unlock_shared";
 
 /// A server's share of the lock, until it leaves or this is dropped.
 pub(crate) struct InService {
@@ -63,7 +70,7 @@ async fn hold(target: Target, db: PgDb, left: oneshot::Receiver<()>) {
         () = keep(&target, &mut held) => {}
     }
     if let Some(db) = held {
-        unlock(&db, "pg_advisory_unlock_shared").await;
+        unlock(&db, UNLOCK_SHARE).await;
     }
 }
 
@@ -108,7 +115,15 @@ impl OutOfService {
     /// Refused while servers are at work, and during another restore, with who that is.
     pub async fn take(target: &Target) -> Result<Self, OpenError> {
         let db = connected(target, RESTORE).await.map_err(|error| OpenError::Connect { what: error.to_string() })?;
-        if taken(&db, &sql::SERVICE_ALONE).await? {
+        let mut is_taken = taken(&db, &sql::SERVICE_ALONE).await?;
+        if is_taken && has_other_connections(&db).await? {
+            // One of them may be of a server that has just lost its share. It cannot take it again while this has the lock,
+            // and would be at work under the restore.
+            unlock(&db, UNLOCK_ALONE).await;
+            tokio::time::sleep(COMES_BACK_WITHIN).await;
+            is_taken = taken(&db, &sql::SERVICE_ALONE).await?;
+        }
+        if is_taken {
             return Ok(Self { db });
         }
         let (restores, servers): (Vec<_>, Vec<_>) = holders(&db).await?.into_iter().partition(|holder| holder.alone);
@@ -121,7 +136,7 @@ impl OutOfService {
 
     /// Waits until the lock is given back.
     pub async fn release(self) {
-        unlock(&self.db, "pg_advisory_unlock").await;
+        unlock(&self.db, UNLOCK_ALONE).await;
     }
 }
 
@@ -134,6 +149,11 @@ async fn connected(target: &Target, program: &str) -> Result<PgDb, DbError> {
 async fn taken(db: &PgDb, stmt: &'static Stmt) -> Result<bool, DbError> {
     let mut rows = db.query(stmt, args![SERVICE_LOCK]).await?;
     Ok(rows.first_mut().map(|row| row.flag("taken")).transpose()?.unwrap_or(false))
+}
+
+async fn has_other_connections(db: &PgDb) -> Result<bool, DbError> {
+    let mut rows = db.query(&sql::OTHER_CONNECTIONS, vec![]).await?;
+    Ok(rows.first_mut().map(|row| row.int("found")).transpose()?.unwrap_or(0) > 0)
 }
 
 /// A connection that has the lock, or a share of it.

@@ -1,7 +1,7 @@
 use interlock_core::ids::{SignalId, TenantId};
 use interlock_core::time::Timestamp;
 
-use super::{OpenWait, SourceId, StoredSignal, UnmatchedSignal, WaitFilter, WaitRow, sql};
+use super::{OpenWait, SignalIdentity, SourceId, StoredSignal, UnmatchedSignal, WaitFilter, WaitRow, sql};
 use crate::error::ReadError;
 use crate::sql::Stmt;
 use crate::store::Store;
@@ -12,6 +12,14 @@ impl Store {
     pub async fn signal_named(&self, tenant: TenantId, source: &SourceId) -> Result<Option<SignalId>, ReadError> {
         let values = args![tenant, source.scope.text(), &source.name];
         self.found(&sql::SIGNAL_OF_NAME, values, |mut row| row.id("signal_id")).await
+    }
+
+    /// Whether a signal that says the same stands under the name.
+    pub async fn has_signal(&self, tenant: TenantId, identity: &SignalIdentity) -> Result<bool, ReadError> {
+        let SignalIdentity { source, fingerprint } = identity;
+        let values = args![tenant, source.scope.text(), &source.name];
+        let standing = self.found(&sql::SIGNAL_NAMED, values, |mut row| row.opt_hash("fingerprint")).await?;
+        Ok(standing.flatten() == Some(*fingerprint))
     }
 
     /// Whether a server of an earlier release has stored a signal under this name.

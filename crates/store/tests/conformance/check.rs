@@ -4,7 +4,7 @@ use interlock_core::decide::Queued;
 use interlock_core::ids::SessionId;
 use interlock_core::state::WorkerState;
 use interlock_core::time::Millis;
-use interlock_store::{RegisterSession, Seal, SessionRow, StoreUrl};
+use interlock_store::{RegisterSession, Seal, SessionRow, StoreUrl, TABLE_KEY};
 
 use crate::harness::{NOW, StartOptions, TestDatabase, World, admin, fresh, tasks};
 
@@ -112,6 +112,21 @@ async fn broken_rows_are_named_in_a_file() {
 async fn broken_rows_are_named_on_postgres() {
     let database = TestDatabase::postgres().await;
     broken_rows_are_named(&database).await;
+}
+
+/// As a dump leaves it of which only the tables and their rows were loaded.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_table_without_its_key_is_named() {
+    let database = TestDatabase::postgres().await;
+    let world = database.world().await;
+    populate(&world).await;
+    for table in ["receipts", "plans"] {
+        alter(&database, &format!("ALTER TABLE {table} DROP CONSTRAINT {table}_pkey")).await;
+    }
+    let found = world.store.check().await.unwrap();
+    let named: Vec<_> = found.iter().map(|finding| (finding.check, finding.row.as_str())).collect();
+    assert_eq!(named, [(TABLE_KEY, "plans"), (TABLE_KEY, "receipts")]);
+    assert!(found[0].what.contains("was loaded in part"), "{found:?}");
 }
 
 /// Ten of a kind or ten thousand: the list is short, and says how much it leaves out.

@@ -99,9 +99,9 @@ async fn only_the_attempt_that_runs_writes(database: &TestDatabase) {
     let late = AttemptRef { attempt: 2, ..at };
     assert_eq!(append(&world.store, late, lines(1, &["?"]), 9).await, OutputAppended::Stale { current: 1 });
     let elsewhere = AttemptRef { position: 1, ..at };
-    assert_eq!(append(&world.store, elsewhere, lines(1, &["?"]), 9).await, OutputAppended::Stale { current: 0 });
+    assert_eq!(append(&world.store, elsewhere, lines(1, &["?"]), 9).await, OutputAppended::Stale { current: 1 });
     let foreign = AttemptRef { tenant: crate::harness::tenant_id(2), ..at };
-    assert_eq!(append(&world.store, foreign, lines(1, &["?"]), 9).await, OutputAppended::Stale { current: 0 });
+    assert_eq!(append(&world.store, foreign, lines(1, &["?"]), 9).await, OutputAppended::Stale { current: 1 });
     let done = completion(&run, NOW);
     world.apply(&mut run, done).await;
     assert!(matches!(append(&world.store, at, lines(1, &["?"]), 9).await, OutputAppended::Stale { .. }));

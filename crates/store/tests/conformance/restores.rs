@@ -177,25 +177,85 @@ async fn a_server_that_loses_its_connection_is_in_service_again_by_itself() {
     assert_eq!(restore(&database).await.unwrap(), 2);
 }
 
+/// A server that is told to end the connection which says that it is at work goes on, and says so again a moment later.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_whose_connection_was_ended_is_not_taken_for_one_that_has_stopped() {
+    let database = loaded().await;
+    let server = database.open().await;
+    server.enter_service().await.unwrap();
+    let (client, connection) = tokio_postgres::connect(address(&database), tokio_postgres::NoTls).await.unwrap();
+    tokio::spawn(connection);
+    let before = holders(&client).await;
+    for holder in &before {
+        client.execute("SELECT pg_terminate_backend($1)", &[holder]).await.unwrap();
+    }
+    while holders(&client).await.iter().any(|holder| before.contains(holder)) {
+        tokio::time::sleep(std::time::Duration::from_millis(2)).await;
+    }
+    let in_service = refused(&database).await;
+    assert!(matches!(in_service, OpenError::InService { .. }), "{in_service}");
+    server.close().await;
+    assert_eq!(epochs(&database).await, (1, None), "nothing was raised");
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_database_of_another_program_is_called_that() {
-    for (tables, what) in [
-        ("CREATE TABLE notes (text TEXT)", "the tables in it are another program's"),
-        ("CREATE TABLE schema_migrations (version TEXT)", "`schema_migrations` is another program's"),
+    for (table, what) in [
+        ("notes", "the tables in it are another program's"),
+        ("meta", "the tables in it are another program's"),
+        ("schema_migrations", "`schema_migrations` is another program's"),
     ] {
         let database = TestDatabase::empty_postgres().await;
-        admin(address(&database), tables).await;
+        admin(address(&database), &format!("CREATE TABLE {table} (version TEXT)")).await;
         let looked_at = Store::open_to_read(&database.url, options()).await.err().expect("it is no store");
-        for error in [refused(&database).await, looked_at] {
+        let served = Store::open(&database.url, options()).await.err().expect("it is no store");
+        for error in [refused(&database).await, looked_at, served] {
             assert!(matches!(error, OpenError::NotAStore { .. }), "{error}");
             assert!(error.to_string().contains(what) && error.to_string().contains("/empty_"), "{error}");
+            assert!(error.to_string().contains("a database of its own"), "{error}");
         }
+        admin(address(&database), &format!("DROP TABLE {table}")).await;
+        // Nothing else was made in it.
+        database.open().await.close().await;
     }
-    // The store's own table cannot be made where another one has its name: neither does a server start, nor is it changed.
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_table_of_an_extension_is_in_nobodys_way() {
     let database = TestDatabase::empty_postgres().await;
-    admin(address(&database), "CREATE TABLE schema_migrations (version TEXT)").await;
-    let error = Store::open(&database.url, options()).await.err().expect("it is no store");
-    assert!(matches!(error, OpenError::NotAStore { .. }), "{error}");
+    admin(address(&database), "CREATE TABLE notes (text TEXT); ALTER EXTENSION plpgsql ADD TABLE notes").await;
+    database.open().await.close().await;
+}
+
+/// As if `pg_restore` had been told to leave out the rows of some tables.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_dump_without_the_rows_of_a_table_is_refused_before_the_epoch_is_raised() {
+    let receipt =
+        "INSERT INTO receipts (tenant_id, receipt_id, run_id, position, iteration, attempt, effect_key, effect,
+                   state, request, intent_at)
+                   SELECT tenant_id, run_id, run_id, 0, 0, 1, 'key', 'unsafe', 'intent', '{}', 0 FROM runs;
+                   DELETE FROM runs; DELETE FROM run_live; DELETE FROM journal";
+    for (done, what) in [
+        ("DELETE FROM runs", "`run_live` refers to runs"),
+        ("DELETE FROM run_live", "`runs` holds runs that have not ended"),
+        ("DELETE FROM tenants", "no tenant, no plan or no events"),
+        ("DELETE FROM plans", "no tenant, no plan or no events"),
+        ("DELETE FROM journal", "no tenant, no plan or no events"),
+        ("DELETE FROM runs; DELETE FROM run_live", "`journal` holds events of runs"),
+        (receipt, "`receipts` refers to runs"),
+        ("DROP TABLE receipts", "a table of it is missing"),
+    ] {
+        let database = loaded().await;
+        admin(address(&database), done).await;
+        let error = refused(&database).await;
+        assert!(matches!(error, OpenError::NotAStore { .. }), "{done}: {error}");
+        let words = error.to_string();
+        assert!(words.contains(what) && words.contains("was loaded in part"), "{done}: {error}");
+        let (client, connection) = tokio_postgres::connect(address(&database), tokio_postgres::NoTls).await.unwrap();
+        tokio::spawn(connection);
+        let epoch = client.query_one("SELECT value FROM meta WHERE key = 'store_epoch'", &[]).await.unwrap();
+        assert_eq!(epoch.get::<_, &str>(0), "1", "{done}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -236,6 +296,57 @@ async fn a_file_that_a_server_has_is_not_restored() {
     let nothing_named = lock.begin(None, false).await.unwrap_err();
     assert!(nothing_named.to_string().contains("no restore was begun"), "{nothing_named}");
     lock.release().await;
+}
+
+/// Payloads are brought back between the two steps: only what the first one has let pass may cost anything.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn whatever_refuses_the_restore_of_a_file_does_so_before_payloads_are_brought_back() {
+    let database = TestDatabase::file();
+    let world = database.world().await;
+    world.start(&tasks(1), StartOptions::default()).await;
+    world.store.close().await;
+    let named = |name: &str| database.path().with_file_name(name);
+    let whole = named("whole.db");
+    interlock_store::backup_file(database.path(), &whole).await.unwrap();
+
+    let newer = named("newer.db");
+    std::fs::copy(&whole, &newer).unwrap();
+    let altered = rusqlite::Connection::open(&newer).unwrap();
+    altered.execute_batch("INSERT INTO schema_migrations VALUES (99, 'later', 'x', 0)").unwrap();
+    drop(altered);
+    // One table's first page, which nothing but a look at all of it finds.
+    let damaged = named("damaged.db");
+    let read = rusqlite::Connection::open(&whole).unwrap();
+    let number = |sql: &str| read.query_row(sql, [], |row| row.get::<_, i64>(0)).unwrap() as usize;
+    let (size, page) = (number("PRAGMA page_size"), number("SELECT rootpage FROM sqlite_master WHERE name = 'runs'"));
+    let mut bytes = std::fs::read(&whole).unwrap();
+    bytes[(page - 1) * size..page * size].fill(0xff);
+    std::fs::write(&damaged, bytes).unwrap();
+
+    let stage = async |backup: &Path, to: &Path| {
+        let lock = RestoreLock::take(&StoreUrl::Sqlite(to.to_owned()), options()).await.unwrap();
+        lock.stage(Some(backup), false).await
+    };
+    let new = named("new").join("interlock.db");
+    let refused = stage(&newer, &new).await.err().expect("of a newer release");
+    assert!(matches!(refused, OpenError::NewerSchema { found: 99, .. }), "{refused}");
+    assert!(!new.parent().unwrap().exists(), "no folder is made");
+    let refused = stage(&damaged, &new).await.err().expect("damaged").to_string();
+    assert!(refused.contains("damaged.db") && beside(&new, "interlock.db.").len() == 1, "only the lock: {refused}");
+    let used = named("used").join("interlock.db");
+    std::fs::create_dir(used.parent().unwrap()).unwrap();
+    std::fs::write(used.with_file_name("interlock.db-wal"), "old").unwrap();
+    let refused = stage(&whole, &used).await.err().expect("the log of another one").to_string();
+    assert!(refused.contains("interlock.db-wal") && beside(&used, "").len() == 1, "{refused}");
+
+    let staged = stage(&whole, &new).await.unwrap();
+    assert!(!new.exists(), "it has no name yet");
+    let other = RestoreLock::take(&StoreUrl::Sqlite(new.clone()), options()).await.err().expect("it is being restored");
+    assert!(matches!(other, OpenError::Locked { .. }), "{other}");
+    drop(staged);
+    assert_eq!(beside(&new, "interlock.db").len(), 1, "only the lock is left");
+    assert_eq!(stage(&whole, &new).await.unwrap().place().await.unwrap(), 2);
+    assert!(new.is_file());
 }
 
 /// The files in the path's folder whose names begin so.

@@ -52,6 +52,7 @@ const SCANS: &[&str] = &[
     // Of the database's own tables, when a store is opened or restored.
     "TABLES_HERE",
     "SERVICE_HOLDERS",
+    "OTHER_CONNECTIONS",
     // Of the list that it is given.
     "READY_RUNS_OTHER",
     // Of the rows that they have read by an index, of which there is a most.

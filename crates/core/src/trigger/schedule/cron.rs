@@ -75,7 +75,10 @@ fn read(text: &str) -> Result<Cron, Option<String>> {
     let cron = Cron { text: text.trim().to_owned(), inner, times: Times { hours, minutes, seconds }, every_hour };
     // The calendar repeats itself, so where the search begins makes no difference.
     if Search::default().find(&cron, date(2000, 1, 1).at(0, 0, 0, 0), None).is_none() {
-        return Err(Some("it names no date that any year has".to_owned()));
+        // The only letter that means something else there than as a day of the month.
+        let is_last_weekday = text.split_whitespace().last().is_some_and(|weekday| weekday.eq_ignore_ascii_case("L"));
+        let hint = if is_last_weekday { ": as a day of the week `L` needs a name, as in `FRI#L`" } else { "" };
+        return Err(Some(format!("it names no date that any year has{hint}")));
     }
     Ok(cron)
 }

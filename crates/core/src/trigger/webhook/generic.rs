@@ -30,7 +30,7 @@ pub fn verify<S: AsRef<[u8]>>(
 /// Without an id of the sender's, equal bodies are one delivery: better than two runs for a repeat.
 pub fn read(endpoint: &str, headers: &impl Headers, body: &[u8]) -> Result<Delivery, ReadError> {
     let payload = super::json(body)?;
-    let (place, id) = match IDS.iter().find_map(|name| headers.value(name)) {
+    let (place, id) = match IDS.iter().find_map(|name| headers.value(name).filter(|id| !id.is_empty())) {
         Some(id) => (IdPlace::Header, id.to_owned()),
         None => (IdPlace::Body, id_in(&payload).unwrap_or_else(|| Hash::of(body).to_string())),
     };
@@ -40,9 +40,9 @@ pub fn read(endpoint: &str, headers: &impl Headers, body: &[u8]) -> Result<Deliv
     Ok(Delivery { key, id: place, event, payload, fingerprint: None })
 }
 
-/// What a body calls itself.
+/// What a body calls itself. An empty id is none: it would make all of a sender's bodies one.
 pub fn id_in(payload: &Value) -> Option<String> {
-    text_of(payload, &["id"])
+    text_of(payload, &["id"]).filter(|id| !id.is_empty())
 }
 
 #[cfg(test)]
@@ -73,6 +73,17 @@ mod tests {
         let (one, two) = (read("whs_1", &plain, b"{}").unwrap(), read("whs_1", &plain, b"[]").unwrap());
         assert_eq!(one, read("whs_1", &plain, b"{}").unwrap());
         assert_ne!(one.key, two.key);
+    }
+
+    #[test]
+    fn an_empty_id_is_none() {
+        let key = |id: Option<&str>, body: &[u8]| {
+            let header = id.map(|id| ("x-delivery-id".to_owned(), id.to_owned()));
+            read("whs_1", &header.into_iter().collect::<BTreeMap<_, _>>(), body).unwrap().key
+        };
+        assert_ne!(key(None, br#"{"id":"","n":1}"#), key(None, br#"{"id":"","n":2}"#));
+        assert_ne!(key(Some(""), br#"{"n":1}"#), key(Some(""), br#"{"n":2}"#));
+        assert_eq!(key(Some(""), br#"{"id":7}"#), "webhook:whs_1:7");
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! `POST /auth/ws-token`: a token for one WebSocket.
+//! `POST /auth/ws-token`: a token that opens WebSockets.
 
 use axum::Json;
 use axum::extract::State;

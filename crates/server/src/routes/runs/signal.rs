@@ -52,16 +52,20 @@ pub async fn signal(
     let store = async |keep: Keep<'_>| {
         let overview = state.for_tenant(tenant).run_overview(run).await?;
         let overview = overview.ok_or_else(|| ApiError::unknown_run(run))?;
-        if overview.state.is_terminal() {
-            return Err(Rejection::Terminal { run, state: overview.state }.into());
-        }
         request.key = overview.subject.unwrap_or_else(|| run.to_string());
         // It is for this run alone: it starts no workflow, and no other run gets it.
         request.run = Some(run);
         // One event may go to several runs, and what one workspace calls its own is in no other's way.
         request.source_id = request.source_id.map(|source| source.for_run(run));
-        let row = state.signals().draft(request).await?;
         let made = |signaled| Made::from(answer(Announced { signaled, runs: Vec::new(), skipped: Vec::new() }));
+        if overview.state.is_terminal() {
+            // A repeat of what it has heard in time is told so, and not that it comes too late.
+            if state.signals().came_before(&request).await? {
+                return Ok(made(signal::Signaled::Duplicate));
+            }
+            return Err(Rejection::Terminal { run, state: overview.state }.into());
+        }
+        let row = state.signals().draft(request).await?;
         let kept = keep.answer(&made(signal::Signaled::Stored(row.id)))?;
         Ok(made(state.signals().add(row, kept).await?))
     };

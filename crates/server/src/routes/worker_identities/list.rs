@@ -44,5 +44,6 @@ pub async fn list(
     let now = state.now();
     let mut identities: Vec<_> = rows.into_iter().map(|row| view::identity(row, now)).collect();
     view::named(&state, &caller, &mut identities).await?;
-    Ok(Json(WorkerIdentityList { identities, next_after }))
+    let authority = state.worker_issuer().map(|issuer| issuer.serial().to_owned());
+    Ok(Json(WorkerIdentityList { identities, next_after, authority }))
 }
