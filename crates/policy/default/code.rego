@@ -117,47 +117,40 @@ names_shell if {
 # The programs of the lists that are named, and where: `ksh93`, `zsh-5.9`, `python3.11` and `bash-static` are the name, and then a
 # version or a build.
 called contains {"at": i, "known": known} if {
-	some i in known_places
-	name := input.action.names[i]
-	some known in known_programs
-	startswith(name, known)
-	is_build(trim_prefix(name, known))
-}
-
-is_build(rest) if trim(rest, ".-") == ""
-
-is_build(rest) if is_digit(substring(trim_left(rest, "-"), 0, 1))
-
-is_digit(character) if character in {"0", "1", "2", "3", "4", "5", "6", "7", "8", "9"}
-
-is_build(rest) if rest in data.config.commands.builds
-
-known_programs contains name if some name in data.config.commands.shells
-
-known_programs contains name if {
-	some name, options in data.config.commands.interpreters
-	count(options) > 0
-}
-
-known_programs contains name if {
-	some name, options in data.config.commands.runners
-	count(options) > 0
-}
-
-# A version or a build begins with no letter, so a known program is named only by what begins with the same letters.
-known_places contains i if {
 	is_command
 	some i, name in input.action.names
-	trim_suffix(name, trim_left(name, ascii_letters)) in known_beginnings
-	strings.any_prefix_match(name, known_programs)
+	not contains(name, "=")
+	some known in names_of(name)
+	is_known(known)
 }
 
-known_beginnings contains beginning if {
-	some name in known_programs
-	beginning := trim_suffix(name, trim_left(name, ascii_letters))
+# What a name may be without its version or build: itself, and what stands before one of these.
+names_of(name) := names if {
+	before_digits := {known |
+		some digit in digits
+		contains(name, digit)
+		known := trim_right(substring(name, 0, indexof(name, digit)), ".-")
+	}
+	before_builds := {trim_suffix(name, build) |
+		some build in data.config.commands.builds
+		endswith(name, build)
+	}
+	before_versions := {parts[0] |
+		parts := split(name, "-")
+		is_digit(substring(parts[1], 0, 1))
+	}
+	names := ((before_digits | before_builds) | before_versions) | {trim_right(name, ".-")}
 }
 
-ascii_letters := "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+digits := ["0", "1", "2", "3", "4", "5", "6", "7", "8", "9"]
+
+is_known(known) if known in data.config.commands.shells
+
+is_known(known) if count(data.config.commands.interpreters[known]) > 0
+
+is_known(known) if count(data.config.commands.runners[known]) > 0
+
+is_digit(character) if character in {"0", "1", "2", "3", "4", "5", "6", "7", "8", "9"}
 
 # A command begins with the first argument, and behind a program that starts others perhaps with any.
 may_begin(i) if i == 0

@@ -160,6 +160,15 @@ test_what_stands_behind_a_script_or_a_module_is_not_the_interpreters if {
 	}
 }
 
+test_a_version_is_told_from_another_name if {
+	every line in ["/usr/bin/sqlite3-3.40 x", "/usr/bin/gcc-12 -wrapper id a.c", "/usr/bin/env perl5.36-x86_64-linux-gnu -e 1"] {
+		is_code(line)
+	}
+	every line in ["/usr/bin/ssh-keygen -F host", "/usr/bin/git-lfs -c x=!id", "/usr/bin/make-foo SHELL=x"] {
+		is_plain(line)
+	}
+}
+
 test_where_a_script_is_not_certain_it_is_code if {
 	every line in [
 		"/usr/bin/python3 -W ignore -c 1 app.py",

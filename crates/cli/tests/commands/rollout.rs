@@ -49,7 +49,7 @@ fn with_the_flag_off_only_the_servers_own_worker_takes_steps() {
     assert_eq!(up.run(&["workflow", "apply", &file]).code, 0);
     let run = up.run(&["run", "start", "e", "-o", "json"]).json()["run_id"].as_str().unwrap().to_owned();
     let why = says(&up, &["run", "why", &run], "worker_orchestration.enabled is off");
-    assert!(why.out.contains("no registered worker"), "{why:?}");
+    assert!(why.out.contains("no worker inside a server"), "{why:?}");
     let log = up.path("far.log");
     let logged = || std::fs::read_to_string(&log).unwrap();
     assert!(eventually(|| logged().contains("worker_orchestration.enabled is off")), "{}", logged());
