@@ -35,7 +35,7 @@ fn gate() -> Gate {
 }
 
 /// The session's report of this attempt: whether it was recorded.
-async fn reports(
+pub async fn reports(
     engine: &Engine,
     session: SessionId,
     of: &Assignment,

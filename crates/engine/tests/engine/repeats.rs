@@ -10,9 +10,7 @@ use interlock_core::rejection::Rejection;
 use interlock_core::run::change::Context;
 use interlock_core::state::{EffectClass, RunState};
 use interlock_core::time::Millis;
-use interlock_core::work::{
-    Assignment, EffectAnswer, EffectIntent, EffectOutcome, Report, ReportedOutcome, WorkerHello,
-};
+use interlock_core::work::{Assignment, EffectAnswer, EffectIntent, EffectOutcome, ReportedOutcome, WorkerHello};
 use interlock_engine::audit::read::{AuditFilter, AuditQuery};
 use interlock_engine::commands::control::ResolveRequest;
 use interlock_engine::{Engine, EngineError, EngineOptions};
@@ -22,20 +20,9 @@ use crate::audit::{caught_up, key};
 use crate::harness::{
     Database, PATIENCE, done, ends, engine, engine_with, hello, options, plan, reaches, start, stop, tenant,
 };
+use crate::late::reports;
 use crate::on_both;
 use crate::payloads::{Folder, long};
-
-/// A session's report of an attempt: whether it was recorded now.
-async fn reports(
-    engine: &Engine,
-    session: SessionId,
-    of: &Assignment,
-    outcome: ReportedOutcome,
-) -> Result<bool, EngineError> {
-    let (at, epoch) = (of.at, of.epoch);
-    let report = Report { at, epoch, outcome, claim_next: false, cost: None, credentials: Vec::new() };
-    engine.workers().complete(session, report).await.map(|completed| completed.recorded)
-}
 
 /// Which report of the attempt is recorded instead of this one.
 async fn otherwise(engine: &Engine, session: SessionId, of: &Assignment, outcome: ReportedOutcome) -> &'static str {
