@@ -61,6 +61,11 @@ fn nothing_is_marked_unfinished() {
 }
 
 #[test]
+fn every_assertion_is_in_the_tests_at_least() {
+    assert_none(rules::left_out::check(&TREE));
+}
+
+#[test]
 fn every_test_is_run() {
     assert_none(rules::unrun::check(&TREE));
 }

@@ -26,10 +26,10 @@ test_outside_production_is_outside if {
 }
 
 test_the_larger_reach_counts if {
-	known := command(["/usr/bin/uptime"], ["uptime"], {"action": {"blast_radius": "low"}})
+	known := command(["/usr/bin/uptime"], {"action": {"blast_radius": "low"}})
 	data.interlock.reach == 1 with input as known
-	declared := command(["/usr/bin/uptime"], ["uptime"], {"action": {"blast_radius": "high"}})
+	declared := command(["/usr/bin/uptime"], {"action": {"blast_radius": "high"}})
 	data.interlock.reach == 3 with input as declared
-	unknown := command(["/opt/thing"], ["thing"], {"action": {"blast_radius": "low"}})
+	unknown := command(["/opt/thing"], {"action": {"blast_radius": "low"}})
 	data.interlock.reach == 3 with input as unknown
 }

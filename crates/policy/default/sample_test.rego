@@ -60,14 +60,38 @@ plain := {
 # The plain input with these fields changed.
 changed(fields) := object.union(plain, fields)
 
-# A command step that runs this vector, with the names of its words.
-command(argv, names, fields) := object.union(
+# A command step that runs this vector, of which nothing else is known than that it runs one program.
+command(argv, fields) := running(argv, {}, fields)
+
+# The same with what is known of it besides.
+running(argv, known, fields) := object.union(
 	changed({
 		"step": {"kind": "command"},
-		"action": {"argv": argv, "names": names, "effect": "unsafe"},
+		"action": {
+			"argv": argv,
+			"names": names(argv),
+			"effect": "unsafe",
+			"command": object.union(
+				{
+					"code": null,
+					"programs": [names(argv)[0]],
+					"starts_others": false,
+					"words": [],
+					"variables": [],
+					"code_variables": [],
+				},
+				known,
+			),
+		},
 	}),
 	fields,
 )
+
+names(argv) := [name |
+	some word in argv
+	parts := split(word, "/")
+	name := parts[count(parts) - 1]
+]
 
 # The decision on an input.
 on(document) := decided if decided := data.interlock.decision with input as document

@@ -14,6 +14,7 @@ fn main() {
     println!("{:<46} {:>10} {:>10} {:>10}", "input", "min", "p50", "p99");
     for (name, input) in inputs() {
         let input: PolicyInput = serde_json::from_value(input).expect("the inputs are complete");
+        let input = input.with_command();
         let verdict = compiled.decide(&input).expect("the shipped policy decides").verdict;
         print(&format!("{name} ({verdict})"), || _ = compiled.decide(&input));
         print("  with a rule of one's own", || _ = interpreted.decide(&input));

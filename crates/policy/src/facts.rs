@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use interlock_argv::last_part;
 use interlock_core::governance::action::Action;
 use interlock_core::json::Json;
 use interlock_core::plan::command::commanded_profile;
@@ -13,6 +14,7 @@ use interlock_core::time::Millis;
 use interlock_core::work::Skills;
 use interlock_core::work::terms::ANY;
 
+use crate::command::CommandFacts;
 use crate::input::{ActionFacts, Confidence, GateFacts, PolicyInput, RunFacts, StepFacts, WorkerFacts, WorkflowFacts};
 
 /// What `workflow.mode` is where nothing is promised.
@@ -180,10 +182,6 @@ fn covered(action: &Action, spec: &StepSpec, run: &Run) -> &'static str {
     }
 }
 
-fn last_part(word: &str) -> &str {
-    word.rsplit('/').next().unwrap_or(word)
-}
-
 impl ActionFacts {
     fn of(action: &Action, spec: &StepSpec, run: &Run) -> Self {
         let (argv, env) = match &spec.work {
@@ -199,6 +197,7 @@ impl ActionFacts {
         Self {
             operation: action.operation.clone(),
             names: argv.iter().flatten().map(|word| last_part(word).to_owned()).collect(),
+            command: argv.as_ref().map(|argv| CommandFacts::of(argv, &env)),
             argv,
             env,
             effect: effect_of(action, spec),

@@ -11,6 +11,8 @@ use interlock_core::plan::rules::StepPhase;
 use interlock_core::state::{EffectClass, StepKind};
 use serde::{Deserialize, Serialize};
 
+use crate::command::CommandFacts;
+
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PolicyInput {
@@ -28,7 +30,7 @@ pub struct PolicyInput {
 pub const BOUND: &[&str] = &["run", "worker", "fields"];
 /// The parts of `action` that belong to one run where the step is a command: its arguments may hold expressions, and an operator may
 /// give it others.
-pub(crate) const BOUND_IN_COMMANDS: &[&str] = &["argv", "names", "env"];
+pub(crate) const BOUND_IN_COMMANDS: &[&str] = &["argv", "names", "env", "command"];
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -98,6 +100,9 @@ pub struct ActionFacts {
     pub names: Vec<String>,
     /// Names of the environment variables that a command sets.
     pub env: Vec<String>,
+    /// What the command runs. None for other kinds, and in documents of releases that did not say it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub command: Option<CommandFacts>,
     pub effect: EffectClass,
     pub blast_radius: BlastRadius,
     pub destructive: bool,
@@ -158,6 +163,16 @@ struct Fixed<'a> {
 const OMITTED: &str = "$omitted";
 
 impl PolicyInput {
+    /// The same with what is known of its command, where the document leaves that out.
+    #[must_use]
+    pub fn with_command(mut self) -> Self {
+        let action = &mut self.action;
+        if let (Some(argv), None) = (&action.argv, &action.command) {
+            action.command = Some(CommandFacts::of(argv, &action.env));
+        }
+        self
+    }
+
     /// The same without long fields, for rules that do not look at them.
     #[must_use]
     pub fn without_long_fields(mut self, bytes_max: usize) -> Self {
@@ -217,6 +232,12 @@ pub const PATHS: &[&str] = &[
     "action.argv.*",
     "action.names.*",
     "action.env.*",
+    "action.command.code",
+    "action.command.programs.*",
+    "action.command.starts_others",
+    "action.command.words.*",
+    "action.command.variables.*",
+    "action.command.code_variables.*",
     "action.effect",
     "action.blast_radius",
     "action.destructive",

@@ -9,6 +9,7 @@ mod argument;
 mod budget;
 mod bundle;
 mod check;
+mod command;
 mod config;
 mod decision;
 mod dependence;
@@ -29,6 +30,7 @@ mod syntax;
 mod testing;
 
 pub use bundle::{Bundle, DECISION, EVALUATOR};
+pub use command::CommandFacts;
 pub use decision::{Excluded, Obligations, PolicyDecision, PolicyReason, Scope, Undecided, Verdict};
 pub use explain::explain;
 pub use facts::{NO_MODE, SOURCE_WORKFLOW};

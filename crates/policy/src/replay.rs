@@ -150,7 +150,8 @@ fn held_against<'a>(
     comparison
 }
 
-/// Inputs as they are kept in a file: one JSON document in each line, an input or a stored decision.
+/// Inputs as they are kept in a file: one JSON document in each line, an input or a stored decision. Those of a release that did not say
+/// what a command runs are told it, so that both bundles judge the same.
 pub fn read_inputs(text: &str) -> Result<Vec<PolicyInput>, String> {
     let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
     lines
@@ -159,6 +160,7 @@ pub fn read_inputs(text: &str) -> Result<Vec<PolicyInput>, String> {
             json.decode::<StoredDecision>()
                 .map(|stored| stored.input)
                 .or_else(|_| json.decode::<PolicyInput>())
+                .map(PolicyInput::with_command)
                 .map_err(|error| format!("line {}: not an input document: {}", index + 1, json_error(&error)))
         })
         .collect()

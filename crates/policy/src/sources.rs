@@ -38,8 +38,6 @@ impl BundleSources {
             "auto_approval_test.rego",
             "caps.rego",
             "caps_test.rego",
-            "code.rego",
-            "code_test.rego",
             "commands.rego",
             "commands_test.rego",
             "credentials.rego",

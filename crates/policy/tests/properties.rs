@@ -98,7 +98,7 @@ proptest! {
     #[test]
     fn both_evaluators_agree(value in any_input()) {
         let mut interpreter = INTERPRETER.clone();
-        interpreter.set_input(value.clone().into());
+        interpreter.set_input(serde_json::to_value(input(value.clone())).unwrap().into());
         let answer = interpreter.eval_rule("data.interlock.decision".into()).unwrap();
         let mut answer: PolicyDecision = serde_json::from_str(&answer.to_json_str().unwrap()).unwrap();
         answer.reasons.sort();

@@ -47,6 +47,10 @@ fn a_stricter_bundle_shows_what_it_changes() {
 fn inputs_are_read_line_by_line() {
     let one = serde_json::to_string(&inputs(1)[0]).unwrap();
     assert_eq!(read_inputs(&format!("{one}\n\n{one}\n")).unwrap().len(), 2);
+    let mut older = sample::changed(&[("action.argv", serde_json::json!(["/bin/sh", "-c", "id"]))]);
+    older.action.command = None;
+    let read = read_inputs(&older.text()).unwrap();
+    assert_eq!(read[0].action.command.as_ref().unwrap().code.as_deref(), Some("sh"));
     let error = read_inputs(&format!("{one}\n{{}}\n")).unwrap_err();
     assert!(error.starts_with("line 2: not an input document: missing field `workflow`"), "{error}");
     let error = read_inputs("7\n").unwrap_err();

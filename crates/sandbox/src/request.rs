@@ -12,7 +12,7 @@ use crate::limits;
 use crate::rules::PermittedCommand;
 use crate::secret::{SecretFile, SecretValue};
 use crate::spec::WorkDir;
-use crate::variables::changes_code;
+use interlock_argv::changes_code;
 
 /// What every command is given.
 const OWN_VARIABLES: [(&str, &str); 3] =

@@ -3,7 +3,8 @@
 //! `cli → server → engine → store → core`; `cli → worker → protocol → core`; `server → protocol`;
 //! `engine → policy → core`; `engine, worker → connectors → core`; `engine, worker, connectors → credentials → core`;
 //! `engine, server → workflow → connectors (what they declare), core`; what calls the outside → `outbound`;
-//! `worker → sandbox → outbound`; `server, worker → broker`. What a test depends on is its own business.
+//! `worker → sandbox → outbound`; `policy, sandbox → argv`; `engine, store → boxed`; `server, worker → broker`. What a test depends on
+//! is its own business.
 
 use serde_json::Value;
 
@@ -17,19 +18,34 @@ enum May {
 }
 
 const CRATES: &[(&str, May)] = &[
+    ("argv", May::Use(&[])),
+    ("boxed", May::Use(&[])),
     ("core", May::Use(&[])),
-    ("store", May::Use(&["core"])),
+    ("store", May::Use(&["boxed", "core"])),
     ("evidence", May::Use(&["core"])),
-    ("policy", May::Use(&["core"])),
+    ("policy", May::Use(&["argv", "core"])),
     ("pki", May::Use(&["core"])),
     ("credentials", May::Use(&["core", "outbound"])),
     ("connectors", May::Use(&["core", "credentials", "outbound"])),
     ("protocol", May::Use(&["core"])),
     ("broker", May::Use(&[])),
     ("outbound", May::Use(&[])),
-    ("sandbox", May::Use(&["outbound"])),
+    ("sandbox", May::Use(&["argv", "outbound"])),
     ("workflow", May::Use(&["core", "connectors"])),
-    ("engine", May::Use(&["store", "workflow", "core", "evidence", "policy", "connectors", "credentials", "outbound"])),
+    (
+        "engine",
+        May::Use(&[
+            "boxed",
+            "store",
+            "workflow",
+            "core",
+            "evidence",
+            "policy",
+            "connectors",
+            "credentials",
+            "outbound",
+        ]),
+    ),
     ("server", May::Use(&["engine", "protocol", "broker", "store", "workflow", "core", "evidence", "outbound", "pki"])),
     (
         "worker",

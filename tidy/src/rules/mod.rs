@@ -8,6 +8,7 @@ pub mod controls;
 pub mod dependencies;
 pub mod direction;
 pub mod documents;
+pub mod left_out;
 pub mod length;
 pub mod links;
 pub mod make_targets;

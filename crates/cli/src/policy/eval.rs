@@ -39,6 +39,7 @@ pub fn run(printer: Printer, args: EvalArgs) -> anyhow::Result<()> {
         let what = format!("{}: not an input document: {}", args.input.display(), json_error(&error));
         ExitError::saying(Exit::Unsuccessful, what)
     })?;
+    let input = input.with_command();
     let decided = bundle.decide(&input);
     let depends_on_run = bundle.depends_on_bound(&input);
     let evaluated = EvalReport {

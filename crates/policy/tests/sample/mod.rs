@@ -31,7 +31,21 @@ pub fn plain() -> Value {
 }
 
 pub fn input(value: Value) -> PolicyInput {
-    serde_json::from_value(value).expect("the input is complete")
+    serde_json::from_value::<PolicyInput>(value).expect("the input is complete").with_command()
+}
+
+/// A command step in a workflow with this profile, from a line; blanks inside an argument are written as tabs.
+pub fn command(line: &str, profile: Option<&str>, env: &[&str]) -> PolicyInput {
+    let argv: Vec<String> = line.split(' ').map(|word| word.replace('\t', " ")).collect();
+    let names: Vec<&str> = argv.iter().map(|word| word.rsplit('/').next().unwrap_or(word)).collect();
+    changed(&[
+        ("step.kind", json!("command")),
+        ("workflow.profile", json!(profile)),
+        ("action.effect", json!("unsafe")),
+        ("action.argv", json!(argv)),
+        ("action.names", json!(names)),
+        ("action.env", json!(env)),
+    ])
 }
 
 /// The plain input with some fields changed, each named by its path.

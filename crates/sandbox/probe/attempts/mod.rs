@@ -80,7 +80,8 @@ pub fn run_all(ground: &str) {
 }
 
 pub fn try_one(attempt: &Attempt, ground: &Ground) -> Result {
-    const SECONDS: u32 = 10;
+    // For a machine that is busy with other things: an attempt that is held takes a moment.
+    const SECONDS: u32 = 60;
     let ended = raw::in_child(SECONDS, || match (attempt.act)(ground) {
         Ok(()) => 0,
         Err(error) => error.raw_os_error().filter(|code| (1..=200).contains(code)).unwrap_or(255),

@@ -177,10 +177,7 @@ impl Prover<'_> {
 
     async fn limited(&self, controller: Controller, act: Act) -> Proof {
         if !self.host.cgroups.has(controller) {
-            let name = controller.name();
-            return Proof::absent(format!(
-                "no cgroup with the controller `{name}` can be written: run the worker as root or delegate one to it"
-            ));
+            return Proof::absent(self.host.cgroups.why_not(controller));
         }
         let wide = Limits { pids: 4096, memory_bytes: 1 << 30, cpu_percent: 400, ..BARE.limits };
         let tight = match controller {

@@ -69,13 +69,27 @@ pub(crate) struct Parent {
 #[derive(Debug, Default)]
 pub(crate) struct Cgroups {
     parents: Vec<Parent>,
+    /// Where an operator has said that they are.
+    below: Option<String>,
 }
 
 impl Cgroups {
     /// Looks for folders that can be written, by making one in each. `below` is a path under each hierarchy's mount that
     /// an operator has delegated.
     pub fn find(below: Option<&str>) -> Self {
-        Self { parents: find::parents(below) }
+        Self { parents: find::parents(below), below: below.map(str::to_owned) }
+    }
+
+    /// Why nothing can be limited by this controller.
+    pub fn why_not(&self, controller: Controller) -> String {
+        let none = format!("no cgroup with the controller `{}` can be written", controller.name());
+        match &self.below {
+            Some(below) => format!(
+                "{none} at `{below}` below the mounts of cgroups: make that one, and delegate it to the worker, or name another \
+                 as `cgroup` in the file of `--commands`"
+            ),
+            None => format!("{none}: run the worker as root or delegate one to it"),
+        }
     }
 
     pub fn has(&self, controller: Controller) -> bool {
@@ -123,4 +137,18 @@ const fn limit_file(version: Version, controller: Controller) -> &'static str {
 /// that permission is denied.
 fn write_existing(file: &Path, value: &str) -> io::Result<()> {
     OpenOptions::new().write(true).open(file)?.write_all(value.as_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Cgroups, Controller};
+
+    #[test]
+    fn a_group_that_was_named_is_named_where_it_is_missing() {
+        let named = Cgroups::find(Some("/interlock-is-nowhere"));
+        assert!(!named.has(Controller::Pids));
+        let why = named.why_not(Controller::Pids);
+        assert!(why.contains("`/interlock-is-nowhere`") && why.contains("`cgroup`"), "{why}");
+        assert!(Cgroups::default().why_not(Controller::Cpu).contains("as root"));
+    }
 }

@@ -2,16 +2,11 @@
 //!
 //! [`CommandRules::permit`] turns arguments into a [`PermittedCommand`], and only that can be run. How the lists are used
 //! is the profile's matter ([`CommandScope`]). Code on the command line, such as `sh -c …`, is judged by a list of its own, and so
-//! are options by which a program runs another command (`inline`). What a command starts plainly, such as `timeout 5 …`, is
-//! judged as well (`started`). What is known of programs are the lists in `programs`, `starters` and `own_options`.
+//! are options by which a program runs another command. What a command starts plainly, such as `timeout 5 …`, is judged as well.
+//! [`interlock_argv`] finds both; which files the names lead to is looked up here (`files`).
 //! Variables are judged by [`PermittedCommand::with_variables`]: the rule that allows a command names those that may be set.
 
-mod inline;
-mod names;
-mod own_options;
-mod programs;
-mod started;
-mod starters;
+mod files;
 mod template;
 
 use std::collections::BTreeMap;
@@ -19,14 +14,14 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use started::StartedCommands;
+use interlock_argv::{InlineCode, StartedCommands, changes_code};
 pub use template::{InvalidTemplate, Template};
 
 use crate::Profile;
 use crate::limits;
 use crate::shim::FileId;
 use crate::spec::CommandScope;
-use crate::variables::{VariablePattern, changes_code};
+use crate::variables::VariablePattern;
 
 /// The lists of one tenant, environment or worker.
 #[derive(Debug, Clone, Default)]
@@ -72,8 +67,8 @@ pub enum NotPermitted {
     Denied { rule: String },
     #[error("no rule of the allow-list fits the command; {profile} runs nothing else")]
     NotListed { profile: Profile },
-    #[error("the command has code for {interpreter} among its arguments; only a rule for inline code can allow it")]
-    Inline { interpreter: String },
+    #[error("the command has code for {interpreter} among its arguments{argument}; if it may run, {remedy}")]
+    Inline { interpreter: String, argument: String, remedy: String },
     #[error(
         "the command starts `{started}`, and the rule that lets the command through leaves open what it starts; name the program in \
          that rule, or let a rule of the allow-list fit what is started, by its absolute path. {profile} runs nothing else"
@@ -90,6 +85,22 @@ pub enum NotPermitted {
     Variable { variable: String, program: String, line: String },
     #[error("the variable {variable} would change which code {program} runs: it cannot be set, whatever a rule says")]
     VariableOfCode { variable: String, program: String },
+}
+
+impl NotPermitted {
+    fn inline(code: InlineCode, argv: &[String]) -> Self {
+        let shown = |argument: String| format!(" (`{}`)", argument.chars().take(NAME_CHARS_MAX).collect::<String>());
+        let argument = code.argument.map(shown).unwrap_or_default();
+        let is_plain =
+            |word: &String| !word.is_empty() && !word.contains(|c: char| c.is_whitespace() || "{}'".contains(c));
+        let line = argv.join(" ");
+        let remedy = if argv.iter().all(is_plain) && line.len() <= NAME_CHARS_MAX {
+            format!("let the worker's file of commands say `allow_inline = ['{line}']`")
+        } else {
+            "let a rule of `allow_inline` in the worker's file of commands name it".to_owned()
+        };
+        Self::Inline { interpreter: code.by, argument, remedy }
+    }
 }
 
 impl PermittedCommand {
@@ -205,7 +216,7 @@ impl CommandRules {
     pub fn permit(&self, profile: Profile, argv: Vec<String>) -> Result<PermittedCommand, NotPermitted> {
         let program = Program::of(&argv)?;
         let scope = profile.spec().commands;
-        let started = StartedCommands::of(&argv, &program.resolved);
+        let started = program.started(&argv);
         if let Some(rule) = self.denied(&argv, &program.resolved, &started) {
             return Err(NotPermitted::Denied { rule: rule.to_string() });
         }
@@ -214,19 +225,20 @@ impl CommandRules {
             let rules: Vec<CommandRule> = rules.iter().filter(fits).cloned().collect();
             (!rules.is_empty()).then_some(rules)
         };
-        let interpreter = inline::code(&argv, &program.resolved, &started);
-        let rules = match (scope, interpreter) {
+        let rules = match (scope, started.code()) {
             (CommandScope::DenyList, None) => Vec::new(),
-            (_, Some(interpreter)) => fitting(&self.allow_inline).ok_or(NotPermitted::Inline { interpreter })?,
+            (_, Some(code)) => fitting(&self.allow_inline).ok_or_else(|| NotPermitted::inline(code, &argv))?,
             (_, None) => {
                 let rules = fitting(&self.allow).ok_or(NotPermitted::NotListed { profile })?;
                 self.allowing_all(rules, &started, profile)?
             }
         };
         let assigned: Vec<String> = started.variables.iter().map(|name| (*name).to_owned()).collect();
+        let exported: Vec<String> = started.exported.iter().map(|name| (*name).to_owned()).collect();
         let (file, variables) = (program.file, BTreeMap::new());
         let audit = scope == CommandScope::AllowListAudited;
         let permitted = PermittedCommand { profile, argv, file, rules, variables, audit };
+        permitted.refuse_variables_of_code(exported.iter().map(String::as_str))?;
         permitted.with_assigned(&assigned)
     }
 
@@ -234,10 +246,15 @@ impl CommandRules {
     fn denied(&self, argv: &[String], resolved: &Path, started: &StartedCommands<'_>) -> Option<&Template> {
         let suspects = started.suspects();
         let files: Vec<(&[String], Vec<PathBuf>)> =
-            suspects.into_iter().map(|command| (command, names::files(&command[0]))).collect();
+            suspects.into_iter().map(|command| (command, files::named(&command[0]))).collect();
         let starts =
             |rule: &Template| files.iter().any(|(command, files)| files.iter().any(|file| rule.fits(command, file)));
-        self.deny.iter().find(|rule| rule.fits(argv, resolved) || starts(rule))
+        let remote = started.remote_words();
+        let starts_elsewhere = |rule: &Template| {
+            let mut places = remote.iter().flat_map(|words| (0..words.len()).map(move |at| &words[at..]));
+            places.any(|words| rule.fits_by_name(words))
+        };
+        self.deny.iter().find(|rule| rule.fits(argv, resolved) || starts(rule) || starts_elsewhere(rule))
     }
 
     /// Those of the rules that also let through what the command starts. A rule that names the started program has said so;
@@ -280,8 +297,14 @@ struct Program {
 }
 
 impl Program {
+    /// What the command starts, each by the file that its name leads to.
+    fn started<'a>(&self, argv: &'a [String]) -> StartedCommands<'a> {
+        let files = |at: usize| if at == 0 { vec![self.resolved.clone()] } else { files::targets(&argv[at]) };
+        StartedCommands::of(argv, files)
+    }
+
     fn of(argv: &[String]) -> Result<Self, NotPermitted> {
-        let path = argv.first().ok_or(NotPermitted::Empty)?;
+        let path = argv.first().filter(|path| !path.is_empty()).ok_or(NotPermitted::Empty)?;
         let bytes: usize = argv.iter().map(String::len).sum();
         if argv.len() > limits::ARGUMENTS_MAX {
             return Err(NotPermitted::TooLong { what: "the number of arguments", max: limits::ARGUMENTS_MAX });
@@ -408,6 +431,47 @@ mod tests {
     }
 
     #[test]
+    fn what_is_started_elsewhere_is_held_against_the_deny_list() {
+        let rules = rules(&[], &["/usr/bin/ls {args...}", "/opt/none {args...}"], &[]);
+        let vector = |line: &str| -> Vec<String> { line.split(' ').map(|word| word.replace('\t', " ")).collect() };
+        let started = |line: &str| {
+            let argv = vector(line);
+            let found = StartedCommands::of(&argv, |_| Vec::new());
+            rules.denied(&argv, Path::new(&argv[0]), &found).is_some()
+        };
+        for line in [
+            "/usr/bin/ssh web ls /x",
+            "/usr/bin/ssh web sudo none",
+            "/usr/bin/ssh web cd\t/x;ls\t/y",
+            "/usr/bin/docker exec c /bin/ls",
+            "/usr/bin/timeout 5 kubectl exec p -- ls",
+            "/usr/bin/env podman exec c none",
+        ] {
+            assert!(started(line), "{line}");
+        }
+        for line in ["/usr/bin/ssh web uptime", "/usr/bin/docker run ls", "/usr/bin/kubectl get ls"] {
+            assert!(!started(line), "{line}");
+        }
+    }
+
+    #[test]
+    fn what_make_exports_is_judged_and_needs_no_name() {
+        let make = rules(&["/usr/bin/env {args...}", "/usr/bin/id {args...}"], &[], &[]);
+        let argv = ["/usr/bin/env", "make", "LD_PRELOAD=/x", "all"].map(str::to_owned).to_vec();
+        let refused = make.permit(Profile::DevFlex, argv).unwrap_err();
+        assert!(matches!(refused, NotPermitted::VariableOfCode { .. }), "{refused}");
+        assert!(judge(&make, Profile::DevFlex, "/usr/bin/env make BUILD=release CFLAGS=-O2 all").is_ok());
+    }
+
+    #[test]
+    fn a_refusal_of_code_names_the_argument_and_the_rule() {
+        let none = CommandRules::default();
+        let said = judge(&none, Profile::DevFlex, "/usr/bin/sed -n 1p f").unwrap_err().to_string();
+        assert!(said.contains("code for sed among its arguments (`1p`)"), "{said}");
+        assert!(said.contains("allow_inline = ['/usr/bin/sed -n 1p f']"), "{said}");
+    }
+
+    #[test]
     fn a_rule_that_leaves_open_what_is_started_needs_a_rule_for_that_too() {
         let open = rules(&["/usr/bin/env {args...}", "/usr/bin/id -u"], &[], &[]);
         let named = rules(&["/usr/bin/env id {args...}"], &[], &[]);
@@ -517,6 +581,7 @@ mod tests {
             assert!(refused.contains(says), "{refused}");
         }
         assert_eq!(none.permit(Profile::DevFlex, Vec::new()).unwrap_err(), NotPermitted::Empty);
+        assert_eq!(none.permit(Profile::DevFlex, vec![String::new()]).unwrap_err(), NotPermitted::Empty);
         let zero = vec!["/usr/bin/id".to_owned(), "a\0b".to_owned()];
         assert_eq!(none.permit(Profile::DevFlex, zero).unwrap_err(), NotPermitted::ZeroByte);
         let long = vec!["/usr/bin/id".to_owned(); limits::ARGUMENTS_MAX + 1];

@@ -14,6 +14,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
+use interlock_argv::last_part;
 use regex::{Regex, RegexBuilder};
 
 const TEXT_BYTES_MAX: usize = 4 << 10;
@@ -48,6 +49,12 @@ impl Template {
         let same_program = Path::new(program) == self.program
             || std::fs::canonicalize(&self.program).is_ok_and(|canonical| canonical == resolved);
         same_program && fits(&self.words, arguments)
+    }
+
+    /// Whether the template stands for these words, wherever its program is.
+    pub(super) fn fits_by_name(&self, words: &[String]) -> bool {
+        let Some((program, arguments)) = words.split_first() else { return false };
+        self.program.file_name().is_some_and(|name| name == last_part(program)) && fits(&self.words, arguments)
     }
 
     pub(super) fn text(&self) -> &str {

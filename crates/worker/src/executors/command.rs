@@ -20,7 +20,7 @@ use std::time::Duration;
 
 use interlock_core::failpoint::{Failpoint, reached};
 use interlock_core::json::Json;
-use interlock_core::plan::retry::ErrorClass;
+use interlock_core::plan::retry::{COMMAND_NOT_PERMITTED, ErrorClass};
 use interlock_core::plan::{BoundCommand, WORKDIR, command_capability, control_capability};
 use interlock_core::state::EffectClass;
 use interlock_core::work::CommandTerms;
@@ -221,7 +221,7 @@ impl Task for CommandTask {
         let permitted = rules
             .permit(self.profile, bound.argv.clone())
             .and_then(|command| command.with_variables(bound.env.clone()))
-            .map_err(|why| TaskError::terminal("COMMAND_NOT_PERMITTED", format!("this worker refuses it: {why}")))?;
+            .map_err(|why| TaskError::terminal(COMMAND_NOT_PERMITTED, format!("this worker refuses it: {why}")))?;
         let credentials = &self.commands.options.credentials;
         let secrets = credentials.step(ctx.secret_scope(credentials));
         ctx.uses(secrets.used());
@@ -448,8 +448,9 @@ impl CommandRecord {
     fn told(&self, bound: &BoundCommand, what: &str) -> String {
         let program = bound.argv.first().map_or("the command", String::as_str);
         let said = self.stderr.trim();
-        let from = said.char_indices().rev().nth(MESSAGE_CHARS).map_or(0, |(at, _)| at);
-        if said.is_empty() { format!("{program} {what}") } else { format!("{program} {what}: {}", &said[from..]) }
+        let from = said.char_indices().rev().nth(MESSAGE_CHARS - 1).map_or(0, |(at, _)| at);
+        let mark = if from > 0 { "…" } else { "" };
+        if said.is_empty() { format!("{program} {what}") } else { format!("{program} {what}: {mark}{}", &said[from..]) }
     }
 
     fn failure(&self, bound: &BoundCommand) -> TaskError {
@@ -550,6 +551,35 @@ mod tests {
             assert_eq!((failure.error.code(), failure.error.class().is_retryable()), (code, true));
             assert_eq!(failure.happened, Happened::CertainlyNot, "{code}");
         }
+    }
+
+    #[test]
+    fn a_message_has_the_end_of_what_the_command_said_and_a_mark_where_it_is_cut() {
+        let told = |stderr: &str| {
+            let ran = CommandRecord {
+                exit_code: Some(1),
+                signal: None,
+                timed_out: false,
+                limit_ms: None,
+                stdout: String::new(),
+                stderr: stderr.to_owned(),
+                output_bytes: 0,
+                cut_bytes: 0,
+                duration_ms: 1,
+                peak_memory_bytes: 0,
+                limits_met: Vec::new(),
+                attestation: Value::Null,
+            };
+            ran.told(
+                &BoundCommand { argv: vec!["/bin/x".to_owned()], env: std::collections::BTreeMap::new() },
+                "failed",
+            )
+        };
+        assert_eq!(told(""), "/bin/x failed");
+        assert_eq!(told("why\n"), "/bin/x failed: why");
+        let whole = "é".repeat(MESSAGE_CHARS);
+        assert_eq!(told(&whole), format!("/bin/x failed: {whole}"));
+        assert_eq!(told(&format!("a{whole}")), format!("/bin/x failed: …{whole}"));
     }
 
     #[tokio::test]

@@ -1,18 +1,21 @@
 //! Programs that start others, as data.
 
-use super::programs::ProgramOptions;
+use crate::programs::ProgramOptions;
 
-/// A program, how many operands stand before the command that it starts, and its options. One with a `:` takes a value. With
-/// an option that is not listed it cannot be told what is started.
-pub(super) type StarterOptions = (&'static str, usize, &'static [&'static str]);
+/// A program, how many operands stand before the command that it starts, and its options. One with a `:` takes a value, and `-#` is
+/// a number behind a dash. With an option that is not listed it cannot be told what is started.
+pub(crate) type StarterOptions = (&'static str, usize, &'static [&'static str]);
 
 /// Programs that start the command which their arguments name.
-pub(super) const STARTERS: &[StarterOptions] = &[
+pub(crate) const STARTERS: &[StarterOptions] = &[
     ("busybox", 0, &[]),
+    ("ccache", 0, &["--cleanup", "--clear", "--show-stats", "--version", "--zero-stats", "-C", "-V", "-c", "-s", "-z"]),
     ("choom", 0, &["--adjust:", "--pid:", "-n:", "-p:"]),
     ("chronic", 0, &["-e", "-v"]),
     ("chroot", 1, &["--groups:", "--skip-chdir", "--userspec:"]),
     ("chrt", 1, &["--batch", "--fifo", "--idle", "--other", "--rr", "--verbose", "-b", "-f", "-i", "-o", "-r", "-v"]),
+    ("coreutils", 0, &[]),
+    ("cross-env", 0, &[]),
     ("doas", 0, &["-n", "-u:"]),
     ("dumb-init", 0, &["--single-child", "--verbose", "-c", "-v"]),
     ("eatmydata", 0, &[]),
@@ -46,10 +49,12 @@ pub(super) const STARTERS: &[StarterOptions] = &[
         ],
     ),
     ("gosu", 1, &[]),
+    ("gtimeout", 1, TIMEOUT),
     ("ionice", 0, &["--class:", "--classdata:", "--ignore", "-c:", "-n:", "-t"]),
-    ("nice", 0, &["--adjustment:", "-n:"]),
+    ("nice", 0, &["--adjustment:", "-#", "-n:"]),
     ("nohup", 0, &[]),
     ("s6-setuidgid", 1, &[]),
+    ("sccache", 0, &["--show-stats", "--start-server", "--stop-server", "--version", "--zero-stats", "-V", "-s", "-z"]),
     ("setsid", 0, &["--ctty", "--fork", "--wait", "-c", "-f", "-w"]),
     ("setuidgid", 1, &[]),
     ("ssh-agent", 0, &["-E:", "-a:", "-c", "-s", "-t:"]),
@@ -81,22 +86,7 @@ pub(super) const STARTERS: &[StarterOptions] = &[
             "-v",
         ],
     ),
-    (
-        "timeout",
-        1,
-        &[
-            "--foreground",
-            "--kill-after:",
-            "--preserve-status",
-            "--signal:",
-            "--verbose",
-            "-f",
-            "-k:",
-            "-p",
-            "-s:",
-            "-v",
-        ],
-    ),
+    ("timeout", 1, TIMEOUT),
     ("tini", 0, &["-e:", "-g", "-p:", "-s", "-v", "-w"]),
     ("toybox", 0, &[]),
     (
@@ -127,43 +117,208 @@ pub(super) const STARTERS: &[StarterOptions] = &[
     ),
 ];
 
+const TIMEOUT: &[&str] =
+    &["--foreground", "--kill-after:", "--preserve-status", "--signal:", "--verbose", "-f", "-k:", "-p", "-s:", "-v"];
+
 /// Programs that start a command behind each of these words, up to `;` or `+`.
-pub(super) const STARTERS_BY_WORD: &[ProgramOptions] = &[("find", &["-exec", "-execdir", "-ok", "-okdir"])];
+pub(crate) const STARTERS_BY_WORD: &[ProgramOptions] = &[("find", &["-exec", "-execdir", "-ok", "-okdir"])];
 
 /// Starters that add arguments to those of the command.
-pub(super) const ADDS_ARGUMENTS: &[&str] = &["xargs"];
+pub(crate) const ADDS_ARGUMENTS: &[&str] = &["xargs"];
 
 /// Starters that put arguments of their own in the place of others. Behind them it is not certain which argument is a script.
-pub(super) const SUBSTITUTES: &[&str] = &["find", "xargs"];
+pub(crate) const SUBSTITUTES: &[&str] = &["find", "xargs"];
 
-/// Starters whose `NAME=value` before the command sets a variable for it.
-pub(super) const SETS_VARIABLES: &[&str] = &["env", "sudo"];
+/// Programs whose `NAME=value` sets a variable: before the command for what a starter starts, else anywhere among the arguments.
+pub(crate) const SETS_VARIABLES: &[&str] =
+    &["bmake", "cross-env", "dotenv", "env", "gmake", "make", "rake", "sudo", "systemd-run"];
+
+/// Those of them that have a meaning of their own for some variables.
+pub(crate) const MAKE_PROGRAMS: &[&str] = &["bmake", "gmake", "make"];
+
+/// The variables that `make` takes programs and their options from, which its own options judge; and names that recipes give
+/// variables of their own, while the programs that they start in a recipe do not read them.
+pub(crate) const MAKE_VARIABLES: &[&str] = &[
+    "AR",
+    "ARFLAGS",
+    "AS",
+    "ASFLAGS",
+    "AUTOCONF",
+    "CC",
+    "CFLAGS",
+    "COFLAGS",
+    "CPP",
+    "CPPFLAGS",
+    "CXX",
+    "CXXFLAGS",
+    "ENV",
+    "FC",
+    "FFLAGS",
+    "GNUMAKEFLAGS",
+    "LD",
+    "LDFLAGS",
+    "LDLIBS",
+    "LEX",
+    "LFLAGS",
+    "LOADLIBES",
+    "M4",
+    "MAKE",
+    "MAKEFLAGS",
+    "MAKEINFO",
+    "MFLAGS",
+    "PERL",
+    "PHP",
+    "PYTHON",
+    "RM",
+    "RUBY",
+    "SHELL",
+    "TEX",
+    "YACC",
+    "YFLAGS",
+];
+
+/// Programs that start a command on another host or in a container, with the words that must be there for it. What is denied is
+/// looked for among its words too.
+pub(crate) const REMOTES: &[ProgramOptions] = &[
+    ("autossh", &[]),
+    ("crictl", &["exec"]),
+    ("ctr", &["exec"]),
+    ("docker", &["exec"]),
+    ("docker-compose", &["exec"]),
+    ("gcloud", &["ssh"]),
+    ("k3s", &["exec"]),
+    ("kubectl", &["debug"]),
+    ("kubectl", &["exec"]),
+    ("lxc", &["exec"]),
+    ("nerdctl", &["exec"]),
+    ("nomad", &["exec"]),
+    ("oc", &["debug"]),
+    ("oc", &["exec"]),
+    ("oc", &["rsh"]),
+    ("pdsh", &[]),
+    ("podman", &["exec"]),
+    ("rsh", &[]),
+    ("slogin", &[]),
+    ("ssh", &[]),
+];
+
+/// Programs that start nothing which their arguments name, in the folders of the system: an interpreter among their arguments is a
+/// file, a user's shell or a text.
+pub(crate) const INERT: &[&str] = &[
+    "adduser",
+    "basename",
+    "cat",
+    "chgrp",
+    "chmod",
+    "chown",
+    "chsh",
+    "cp",
+    "dirname",
+    "du",
+    "echo",
+    "file",
+    "grep",
+    "groupadd",
+    "head",
+    "install",
+    "ln",
+    "logger",
+    "ls",
+    "md5sum",
+    "mkdir",
+    "mv",
+    "printf",
+    "readlink",
+    "realpath",
+    "rm",
+    "sha256sum",
+    "stat",
+    "tail",
+    "tee",
+    "test",
+    "touch",
+    "useradd",
+    "usermod",
+    "wc",
+    "whereis",
+    "which",
+];
+/// Programs that start nothing which their arguments name, where the first is one of these words.
+pub(crate) const INERT_BY_WORD: &[ProgramOptions] = &[
+    ("apk", &["add", "del", "info", "search", "update", "upgrade"]),
+    ("apt", PACKAGES),
+    ("apt-get", PACKAGES),
+    ("apt-mark", &["auto", "hold", "manual", "showhold", "unhold"]),
+    ("brew", &["info", "install", "list", "search", "uninstall", "update", "upgrade"]),
+    ("dnf", PACKAGES),
+    ("docker", &["build", "images", "inspect", "logs", "ps", "pull", "push", "rm", "rmi", "start", "stop", "tag"]),
+    ("helm", &["install", "list", "status", "template", "uninstall", "upgrade"]),
+    ("kubectl", &["apply", "delete", "describe", "get", "label", "logs", "rollout", "scale", "wait"]),
+    ("npm", &["ci", "i", "info", "install", "ls", "uninstall", "update", "view"]),
+    ("pip", &["download", "freeze", "index", "install", "list", "show", "uninstall"]),
+    ("pip3", &["download", "freeze", "index", "install", "list", "show", "uninstall"]),
+    ("podman", &["build", "images", "inspect", "logs", "ps", "pull", "push", "rm", "rmi", "start", "stop", "tag"]),
+    ("systemctl", &["disable", "enable", "is-active", "reload", "restart", "start", "status", "stop"]),
+    ("yum", PACKAGES),
+];
+
+/// What may stand before such a word, and has no value.
+pub(crate) const INERT_FLAGS: &[&str] = &["--assume-yes", "--quiet", "--yes", "-q", "-qq", "-y"];
+
+const PACKAGES: &[&str] = &[
+    "autoremove",
+    "download",
+    "info",
+    "install",
+    "list",
+    "purge",
+    "reinstall",
+    "remove",
+    "search",
+    "show",
+    "update",
+    "upgrade",
+];
+
+pub(crate) const INERT_FOLDERS: &[&str] = &["/bin", "/sbin", "/usr/bin", "/usr/sbin"];
 
 /// Programs that start commands in ways that are not looked into: whatever they are given counts as code.
-pub(super) const OPAQUE: &[&str] = &[
+pub(crate) const OPAQUE: &[&str] = &[
     "aa-exec",
     "abduco",
+    "ansible-console",
     "bpftrace",
     "bpython",
+    "bsub",
     "bunx",
     "bwrap",
     "byobu",
+    "caffeinate",
     "capsh",
     "catatonit",
     "catchsegv",
     "cgexec",
+    "chamber",
     "chpst",
+    "corepack",
     "coresched",
     "cpulimit",
+    "cross-env-shell",
     "cset",
+    "cttyhack",
     "daemon",
     "daemonize",
     "dbus-launch",
     "dbus-run-session",
+    "distcc",
+    "dockerize",
+    "dotenv",
     "dotlockfile",
     "dtach",
     "enosys",
     "entr",
+    "env-cmd",
+    "envconsul",
     "envdir",
     "envuidgid",
     "execlineb",
@@ -178,6 +333,7 @@ pub(super) const OPAQUE: &[&str] = &[
     "gdb",
     "gdbserver",
     "gpg-agent",
+    "grc",
     "heaptrack",
     "hy",
     "hyperfine",
@@ -187,17 +343,8 @@ pub(super) const OPAQUE: &[&str] = &[
     "ipython",
     "ipython3",
     "lckdo",
-    "ld-linux-aarch64.so.1",
-    "ld-linux-armhf.so.3",
-    "ld-linux-x86-64.so.2",
-    "ld-linux.so.2",
-    "ld-musl-aarch64.so.1",
-    "ld-musl-armhf.so.1",
-    "ld-musl-i386.so.1",
-    "ld-musl-x86_64.so.1",
     "ld.so",
-    "ld64.so.1",
-    "ld64.so.2",
+    "libtool",
     "linux32",
     "linux64",
     "lldb",
@@ -208,10 +355,14 @@ pub(super) const OPAQUE: &[&str] = &[
     "lxc-unshare",
     "lxc-usernsexec",
     "memusage",
+    "minijail0",
     "mispipe",
     "mpiexec",
     "mpirun",
+    "msgexec",
+    "msgfilter",
     "multilog",
+    "multitime",
     "npx",
     "nsenter",
     "nsjail",
@@ -232,6 +383,7 @@ pub(super) const OPAQUE: &[&str] = &[
     "proxychains",
     "proxychains4",
     "ptpython",
+    "pueue",
     "qemu-aarch64",
     "qemu-aarch64-static",
     "qemu-arm",
@@ -266,6 +418,7 @@ pub(super) const OPAQUE: &[&str] = &[
     "socat",
     "softlimit",
     "sotruss",
+    "srun",
     "sshpass",
     "start-stop-daemon",
     "strace",
@@ -285,9 +438,11 @@ pub(super) const OPAQUE: &[&str] = &[
     "tmux",
     "torify",
     "torsocks",
+    "trace-cmd",
     "trickle",
     "tsocks",
     "tsp",
+    "ttyd",
     "uclampset",
     "udpsvd",
     "uftrace",
@@ -297,6 +452,8 @@ pub(super) const OPAQUE: &[&str] = &[
     "uvx",
     "valgrind",
     "vglrun",
+    "wait-for-it",
+    "wait-for-it.sh",
     "watch",
     "watchexec",
     "with-contenv",
@@ -311,7 +468,7 @@ pub(super) const OPAQUE: &[&str] = &[
 ];
 
 /// Called by other names, these are the programs of those names.
-pub(super) const MULTI_CALL: &[&str] = &["busybox", "toybox"];
+pub(crate) const MULTI_CALL: &[&str] = &["busybox", "coreutils", "toybox"];
 
 #[cfg(test)]
 mod tests {

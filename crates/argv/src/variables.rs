@@ -1,0 +1,310 @@
+//! Variables that change which code a command runs.
+
+/// Read by the loader, the C library, shells, interpreters, and programs that start others, as `make` does by its own rules.
+const CODE: &[&str] = &[
+    "ANSIBLE_CONFIG",
+    "ANSIBLE_LIBRARY",
+    "ANSIBLE_PYTHON_INTERPRETER",
+    "ANSIBLE_VAULT_PASSWORD_FILE",
+    "ANT_ARGS",
+    "ANT_OPTS",
+    "APT_CONFIG",
+    "AR",
+    "ARFLAGS",
+    "AS",
+    "ASFLAGS",
+    "AUTOCONF",
+    "AUTOM4TE",
+    "AWKLIBPATH",
+    "AWKPATH",
+    "BASHOPTS",
+    "BASH_ENV",
+    "BASH_LOADABLES_PATH",
+    "BROWSER",
+    "CARGO_ENCODED_RUSTFLAGS",
+    "CARGO_HOME",
+    "CATALINA_OPTS",
+    "CC",
+    "CCACHE_COMPILER",
+    "CCACHE_PREFIX",
+    "CDPATH",
+    "CFLAGS",
+    "CLASSPATH",
+    "CLOUDSDK_PYTHON",
+    "CLOUDSDK_PYTHON_ARGS",
+    "CMAKE_CXX_COMPILER_LAUNCHER",
+    "CMAKE_C_COMPILER_LAUNCHER",
+    "CMAKE_TOOLCHAIN_FILE",
+    "COFLAGS",
+    "COMPILER_PATH",
+    "CONFIG_SHELL",
+    "CONFIG_SITE",
+    "CPP",
+    "CPPFLAGS",
+    "CXX",
+    "CXXFLAGS",
+    "DOTNET_STARTUP_HOOKS",
+    "EDITOR",
+    "ELIXIR_ERL_OPTIONS",
+    "EMACSLOADPATH",
+    "ENV",
+    "ERL_AFLAGS",
+    "ERL_FLAGS",
+    "ERL_LIBS",
+    "ERL_ZFLAGS",
+    "EXINIT",
+    "FC",
+    "FCEDIT",
+    "FFLAGS",
+    "FPATH",
+    "FZF_DEFAULT_COMMAND",
+    "FZF_DEFAULT_OPTS",
+    "GCC_EXEC_PREFIX",
+    "GCONV_PATH",
+    "GIO_EXTRA_MODULES",
+    "GLIBC_TUNABLES",
+    "GNUMAKEFLAGS",
+    "GOENV",
+    "GOFLAGS",
+    "GOROOT",
+    "GRADLE_OPTS",
+    "GREP_OPTIONS",
+    "GST_PLUGIN_PATH",
+    "GTK_MODULES",
+    "GTK_PATH",
+    "GUILE_LOAD_COMPILED_PATH",
+    "GUILE_LOAD_PATH",
+    "GUNICORN_CMD_ARGS",
+    "HARNESS_PERL_SWITCHES",
+    "HELM_BIN",
+    "HELM_PLUGINS",
+    "HG",
+    "HGEDITOR",
+    "HGMERGE",
+    "HGRCPATH",
+    "IBM_JAVA_OPTIONS",
+    "IFS",
+    "JULIA_DEPOT_PATH",
+    "JULIA_LOAD_PATH",
+    "KUBECTL_EXTERNAL_DIFF",
+    "LD",
+    "LDFLAGS",
+    "LDLIBS",
+    "LESSCLOSE",
+    "LESSKEY",
+    "LESSKEYIN",
+    "LESSKEY_CONTENT",
+    "LESSOPEN",
+    "LEX",
+    "LFLAGS",
+    "LIBMYSQL_PLUGIN_DIR",
+    "LOADLIBES",
+    "LOCPATH",
+    "M4",
+    "MAKE",
+    "MAKEFILES",
+    "MAKEFLAGS",
+    "MAKEINFO",
+    "MANOPT",
+    "MANPAGER",
+    "MANROFFOPT",
+    "MAVEN_ARGS",
+    "MAVEN_OPTS",
+    "MFLAGS",
+    "MYSQL_HOME",
+    "NIX_CONFIG",
+    "NLSPATH",
+    "PAGER",
+    "PATH",
+    "PERF_EXEC_PATH",
+    "PIP_CONFIG_FILE",
+    "PIP_PYTHON",
+    "PROMPT_COMMAND",
+    "PS4",
+    "PSQLRC",
+    "PYTEST_ADDOPTS",
+    "PYTEST_PLUGINS",
+    "QT_PLUGIN_PATH",
+    "RCLONE_SFTP_SSH",
+    "RIPGREP_CONFIG_PATH",
+    "RM",
+    "RSYNC_CONNECT_PROG",
+    "RUSTC",
+    "RUSTDOC",
+    "RUSTDOCFLAGS",
+    "RUSTFLAGS",
+    "RUSTUP_TOOLCHAIN",
+    "R_ENVIRON",
+    "R_HOME",
+    "R_LIBS",
+    "R_PROFILE",
+    "R_PROFILE_USER",
+    "SASL_PATH",
+    "SBT_OPTS",
+    "SCREENRC",
+    "SHELL",
+    "SHELLOPTS",
+    "SVN_SSH",
+    "SYSTEM_WGETRC",
+    "TAR_OPTIONS",
+    "TCLLIBPATH",
+    "TEX",
+    "TF_CLI_CONFIG_FILE",
+    "VALGRIND_OPTS",
+    "VIMINIT",
+    "VIMRUNTIME",
+    "VISUAL",
+    "WGETRC",
+    "XTABLES_LIBDIR",
+    "YACC",
+    "YARN_YARN_PATH",
+    "YFLAGS",
+    "ZDOTDIR",
+    "ZIP",
+    "ZIPOPT",
+    "shell_escape",
+];
+
+/// All variables of a program or an interpreter that can name code, now or in a later release of it.
+const CODE_PREFIXES: &[&str] = &[
+    "ANSIBLE_SSH_",
+    "BASH_FUNC_",
+    "BUNDLE_",
+    "BUN_",
+    "CARGO_BUILD_RUST",
+    "CARGO_TARGET_",
+    "CORECLR_",
+    "COR_",
+    "DBUS_",
+    "DYLD_",
+    "GEM_",
+    "GIT_",
+    "JAVA_",
+    "JDK_",
+    "LD_",
+    "LUA_",
+    "NODE_",
+    "NPM_CONFIG_",
+    "OPENSSL_",
+    "PERL",
+    "PHP",
+    "PYTHON",
+    "RUBY",
+    "RUSTC_",
+    "SSH_",
+    "SUDO_",
+    "TF_CLI_ARGS",
+    "_JAVA_",
+    "npm_config_",
+];
+
+/// The same for the ends of names.
+const CODE_SUFFIXES: &[&str] = &["_EDITOR", "_PAGER", "_PASSCOMMAND", "_PASSWORD_COMMAND", "_RSH"];
+
+/// Of those with such a beginning, the ones that say nothing about code.
+const HARMLESS: &[&str] = &[
+    "CARGO_TARGET_DIR",
+    "GIT_AUTHOR_DATE",
+    "GIT_AUTHOR_EMAIL",
+    "GIT_AUTHOR_NAME",
+    "GIT_BRANCH",
+    "GIT_COMMIT",
+    "GIT_COMMITTER_DATE",
+    "GIT_COMMITTER_EMAIL",
+    "GIT_COMMITTER_NAME",
+    "GIT_COMMIT_SHA",
+    "GIT_DEPTH",
+    "GIT_LFS_SKIP_SMUDGE",
+    "GIT_REF",
+    "GIT_SHA",
+    "GIT_TAG",
+    "GIT_TERMINAL_PROMPT",
+    "GIT_URL",
+    "JAVA_VERSION",
+    "NODE_ENV",
+    "NODE_VERSION",
+    "OPENSSL_VERSION",
+    "PERL_VERSION",
+    "PHP_VERSION",
+    "PYTHONDONTWRITEBYTECODE",
+    "PYTHONHASHSEED",
+    "PYTHONIOENCODING",
+    "PYTHONUNBUFFERED",
+    "PYTHONUTF8",
+    "PYTHON_VERSION",
+    "RUBY_VERSION",
+    "SSH_AUTH_SOCK",
+    "SSH_HOST",
+    "SSH_PORT",
+    "SSH_USER",
+];
+
+/// Whether a variable may make a command run other code than the one that was judged.
+pub fn changes_code(name: &str) -> bool {
+    CODE.contains(&name) || ends_as_code(name) || (begins_as_code(name) && !HARMLESS.contains(&name))
+}
+
+/// Whether all variables that begin so may.
+pub fn all_change_code(beginning: &str) -> bool {
+    begins_as_code(beginning)
+}
+
+fn begins_as_code(name: &str) -> bool {
+    CODE_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
+}
+
+fn ends_as_code(name: &str) -> bool {
+    CODE_SUFFIXES.iter().any(|suffix| name.ends_with(suffix))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn variables_that_load_code_are_known_and_others_pass() {
+        for name in [
+            "BASH_ENV",
+            "BASH_FUNC_ls%%",
+            "LD_PRELOAD",
+            "PYTHONPATH",
+            "PERL5OPT",
+            "NODE_OPTIONS",
+            "GIT_SSH_COMMAND",
+            "PATH",
+            "GNUMAKEFLAGS",
+            "MAKEFILES",
+            "MFLAGS",
+            "TAR_OPTIONS",
+            "TAR_RSH",
+            "RSYNC_RSH",
+            "GREP_OPTIONS",
+            "CLASSPATH",
+            "JAVA_TOOL_OPTIONS",
+            "PSQL_PAGER",
+            "DOTNET_STARTUP_HOOKS",
+            "ZIP",
+            "AWS_PAGER",
+            "DBUS_SESSION_BUS_ADDRESS",
+            "CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUNNER",
+            "BORG_PASSCOMMAND",
+            "KUBE_EDITOR",
+        ] {
+            assert!(changes_code(name), "{name}");
+        }
+        for name in ["HOME", "LANG", "TZ", "TARGET", "REGION", "KUBECONFIG", "CARGO_TARGET_DIR", "INTERLOCK_RUN_ID"] {
+            assert!(!changes_code(name), "{name}");
+        }
+        for name in ["NODE_ENV", "PYTHONUNBUFFERED", "GIT_AUTHOR_NAME", "GIT_COMMITTER_DATE", "GIT_TERMINAL_PROMPT"] {
+            assert!(!changes_code(name), "{name}");
+        }
+        for name in ["NODE_ENVIRONMENT", "PYTHONUTF", "GIT_AUTHOR", "JAVA_HOME", "PYTHONSTARTUP"] {
+            assert!(changes_code(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn what_is_harmless_would_else_change_code() {
+        assert!(HARMLESS.iter().all(|name| begins_as_code(name) && !CODE.contains(name)));
+    }
+}
