@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError, RwLock};
 
 use interlock_core::ids::{ReceiptId, TenantId};
+use interlock_core::plan::retry::COMMAND_NOT_PERMITTED;
 use interlock_core::plan::{StepSpec, Work};
 use interlock_core::run::change::{ChangeSet, SideWrite};
 use interlock_core::run::{Run, Step};
@@ -398,7 +399,7 @@ fn result(before: &Step, after: &Step) -> &'static str {
 
 /// Errors of a command that a worker refuses: by its own rules, because its host cannot keep the profile, or because the sandbox did
 /// not confine it as the profile orders. That a sandbox could not be set up just now is none of these.
-const REFUSED_BY_WORKER: [&str; 3] = ["COMMAND_NOT_PERMITTED", SANDBOX_REFUSED, SANDBOX_NOT_ATTESTED];
+const REFUSED_BY_WORKER: [&str; 3] = [COMMAND_NOT_PERMITTED, SANDBOX_REFUSED, SANDBOX_NOT_ATTESTED];
 /// The error of a step that the policy denies.
 const REFUSED_BY_POLICY: &str = "POLICY_DENIED";
 

@@ -3,6 +3,7 @@
 //! What is written here follows a commit that counts without it. Where the write fails, the worker is found at fault again the
 //! next time, so that nothing waits for it.
 
+use interlock_boxed::boxed;
 use interlock_core::ids::{RunId, SessionId, TenantId, WorkerIdentityId};
 use interlock_core::state::{FaultCheck, PreflightCheck};
 use interlock_core::text::visible::visible;
@@ -11,7 +12,6 @@ use interlock_core::work::fault::{CanaryReport, LostAssignments, WorkerFault, Wo
 use interlock_store::{ClearSessionFault, CountLostAssignments, SessionRow, SetSessionFault};
 
 use crate::Engine;
-use crate::boxed;
 use crate::error::EngineError;
 use crate::parts::Workers;
 

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use interlock_boxed::boxed;
 use interlock_core::ids::{RunId, TenantId};
 use interlock_core::rejection::Rejection;
 use interlock_core::state::RunState;
@@ -14,7 +15,6 @@ use tokio::sync::futures::Notified;
 use tokio::sync::{Notify, oneshot};
 
 use crate::Engine;
-use crate::boxed;
 use crate::error::EngineError;
 use crate::parts::Events;
 

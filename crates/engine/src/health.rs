@@ -1,9 +1,9 @@
 //! How an engine is doing.
 
+use interlock_boxed::boxed;
 use interlock_core::time::Timestamp;
 use interlock_store::{ReadError, StoreHealth};
 
-use crate::boxed;
 use crate::counters::Counters;
 use crate::dispatch::Pressure;
 use crate::loops::supervise::LoopHealth;

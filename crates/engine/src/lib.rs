@@ -48,6 +48,7 @@ pub mod workflows;
 use std::sync::Arc;
 use std::time::Duration;
 
+use interlock_boxed::boxed;
 use interlock_core::ids::TenantId;
 use interlock_core::plan::retry::StepError;
 use interlock_core::planted::{Bug, is_planted};
@@ -60,9 +61,6 @@ use interlock_workflow::expression::budget::Budget;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-/// On what other crates await: the future is boxed here, so that its code is compiled in this crate alone. Otherwise each
-/// crate that awaits it compiles it, and all that it awaits, once more.
-pub(crate) use async_recursion::async_recursion as boxed;
 pub use commands::apply::{Applied, ApplyError, ApplyWorkflow, Expected};
 pub use commands::start::{IdempotencyKey, StartRun, Started};
 pub use commands::start_workflow::StartWorkflow;

@@ -3,12 +3,12 @@
 
 use std::sync::Arc;
 
+use interlock_boxed::boxed;
 use interlock_core::ids::{RunId, TenantId};
 use interlock_core::state::{RunState, StepState};
 use interlock_store::{OutputPlace, OutputRow};
 
 use crate::Engine;
-use crate::boxed;
 use crate::error::EngineError;
 use crate::feed::{LOOK_EVERY, Topic, Watched};
 use crate::parts::Events;

@@ -3,6 +3,7 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use interlock_boxed::boxed;
 use interlock_core::ids::{SessionId, TenantId, WorkerIdentityId};
 use interlock_core::planted::{Bug, is_planted};
 use interlock_core::rejection::Rejection;
@@ -13,7 +14,6 @@ use interlock_core::work::{Assignment, AttemptRef, WorkerHello, WorkerTerms};
 use interlock_store::{Changed, Claimed, CloseSession, RegisterSession, RenewSession, SessionRow, UnlistedClaim};
 
 use crate::Engine;
-use crate::boxed;
 use crate::commands::assign::TAKES_NO_MORE;
 use crate::dispatch::need::Need;
 use crate::dispatch::ready::GroupKey;

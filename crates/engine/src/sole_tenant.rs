@@ -15,10 +15,10 @@
 
 use std::sync::{PoisonError, RwLock};
 
+use interlock_boxed::boxed;
 use interlock_core::ids::{SessionId, TenantId};
 
 use crate::Engine;
-use crate::boxed;
 use crate::error::EngineError;
 use crate::parts::Workers;
 

@@ -8,6 +8,7 @@
 use std::collections::HashMap;
 use std::sync::{PoisonError, RwLock};
 
+use interlock_boxed::boxed;
 use interlock_core::ids::TenantId;
 use interlock_core::time::{Millis, Timestamp};
 use interlock_store::{
@@ -16,7 +17,6 @@ use interlock_store::{
 use serde_json::json;
 
 use crate::audit::{Actor, AuditEvent};
-use crate::boxed;
 use crate::error::EngineError;
 use crate::parts::Tenants;
 

@@ -5,6 +5,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use interlock_boxed::boxed;
 use interlock_core::ids::{KeyId, TenantId};
 use interlock_core::json::Hash;
 use interlock_core::time::Timestamp;
@@ -13,7 +14,6 @@ use interlock_workflow::definition::Definition;
 use interlock_workflow::expression::budget::Budget;
 use interlock_workflow::inputs::Inputs;
 
-use crate::boxed;
 use crate::encoded_plan::EncodedPlan;
 use crate::error::EngineError;
 use crate::parts::Workflows;

@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use crate::boxed;
+use interlock_boxed::boxed;
+
 use crate::copying::{StagedCopy, unusable};
 use crate::error::{DbError, OpenError, ReadError};
 use crate::options::Options;

@@ -68,9 +68,6 @@ mod write;
 pub use access::{Installation, SignIn, StoreHealth, TenantStore};
 pub use approvals::{ApprovalFilter, ApprovalRow, DuePlace, RecordPresentState};
 pub use assignments::LiveAssignment;
-/// On what other crates await: the future is boxed here, so that its code is compiled in this crate alone. Otherwise each
-/// crate that awaits it compiles it, and all that it awaits, once more.
-pub(crate) use async_recursion::async_recursion as boxed;
 pub use audit::{
     AddAuditNote, AppendAudit, AuditAppended, AuditBlockRow, AuditDetailsRow, AuditLogRow, AuditNote, AuditTileRow,
     EraseAuditDetails, FeedSpan, JournalRow,

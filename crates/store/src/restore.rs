@@ -6,9 +6,9 @@
 
 use std::path::Path;
 
+use interlock_boxed::boxed;
 use rusqlite::Connection;
 
-use crate::boxed;
 use crate::copying::{StagedCopy, is_store, open_source, refuse_other_log, unusable};
 use crate::error::{DbError, OpenError, ReadError};
 use crate::meta::RaiseEpoch;

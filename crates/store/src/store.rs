@@ -4,12 +4,12 @@ use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use interlock_boxed::boxed;
 use interlock_core::ids::{RunId, ServerId, TenantId};
 use interlock_core::run::change::ChangeSet;
 use interlock_core::time::Timestamp;
 use tokio::sync::{mpsc, oneshot, watch};
 
-use crate::boxed;
 use crate::db::Db;
 use crate::error::{CorruptRow, DbError, OpenError, ReadError, Restored, SubmitError};
 use crate::lane::{Committer, Counters, Lane};

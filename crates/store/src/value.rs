@@ -144,7 +144,7 @@ pub struct Row {
     table: &'static str,
     values: std::vec::IntoIter<Value>,
     /// What the statement calls its columns, where that is checked.
-    #[cfg(debug_assertions)]
+    #[cfg(feature = "checked")]
     names: std::sync::Arc<[String]>,
     /// What the row is about, once an id has been read; for the error message.
     about: Option<[u8; 16]>,
@@ -155,7 +155,7 @@ impl Row {
         Self {
             table,
             values: values.into_iter(),
-            #[cfg(debug_assertions)]
+            #[cfg(feature = "checked")]
             names: std::sync::Arc::default(),
             about: None,
         }
@@ -163,12 +163,12 @@ impl Row {
 
     /// Has every read checked against the names of the statement's columns: a reader in another order than its statement
     /// fails, by name, in every test that meets it.
-    #[cfg(debug_assertions)]
+    #[cfg(feature = "checked")]
     pub(crate) fn named(self, names: &std::sync::Arc<[String]>) -> Self {
         Self { names: std::sync::Arc::clone(names), ..self }
     }
 
-    #[cfg(debug_assertions)]
+    #[cfg(feature = "checked")]
     fn check_name(&self, column: &str) {
         let read = self.names.len().checked_sub(self.values.len()).and_then(|index| self.names.get(index));
         // An expression is called by its text.
@@ -184,9 +184,9 @@ impl Row {
     }
 
     fn take(&mut self, column: &str) -> Value {
-        #[cfg(debug_assertions)]
+        #[cfg(feature = "checked")]
         self.check_name(column);
-        #[cfg(not(debug_assertions))]
+        #[cfg(not(feature = "checked"))]
         let _ = column;
         self.values.next().unwrap_or(Value::Null)
     }

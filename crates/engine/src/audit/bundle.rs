@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use interlock_boxed::boxed;
 use interlock_core::ids::{RunId, TenantId};
 use interlock_core::json::{Hash, HashHex, Json};
 use interlock_core::rejection::Rejection;
@@ -15,7 +16,6 @@ use interlock_store::{BundleRow, JournalRow, PutBundle, Stored, TenantStore};
 
 use super::facts::{self, DECISIONS_MAX};
 use super::{broken, proof};
-use crate::boxed;
 use crate::error::EngineError;
 use crate::parts::Audit;
 
@@ -42,12 +42,8 @@ impl Audit {
     pub(crate) async fn bundle(&self, tenant: TenantId, run: RunId) -> Result<(), EngineError> {
         let store = self.0.for_tenant(tenant);
         let made = store.bundles(run).await?;
-        let (number, previous) = match made.last() {
-            None => (0, None),
-            Some(last) => (last.number + 1, Some(last)),
-        };
-        let Some(predicate) = self.predicate(tenant, run, previous).await? else { return Ok(()) };
-        debug_assert_eq!(predicate.number, number);
+        let Some(predicate) = self.predicate(tenant, run, made.last()).await? else { return Ok(()) };
+        let number = predicate.number;
         let entries = predicate.entries().count() as u64;
         let bundle = Statement::new(predicate).sign(self.signing_key()?);
         let max = self.0.0.options.evidence_bytes_max;

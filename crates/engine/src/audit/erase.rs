@@ -1,12 +1,12 @@
 //! Which entries of a tenant's logs tell of a person. Erasing their details leaves the entries, and the logs verify as
 //! before: what is hashed there are salted hashes, and the salts go with the details.
 
+use interlock_boxed::boxed;
 use interlock_core::ids::TenantId;
 use interlock_evidence::EntryOpening;
 use serde_json::Value;
 
 use super::read::{AuditFilter, AuditQuery};
-use crate::boxed;
 use crate::error::EngineError;
 use crate::parts::Audit;
 

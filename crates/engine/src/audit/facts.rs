@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use interlock_boxed::boxed;
 use interlock_core::ids::{ApprovalId, ReceiptId, RunId};
 use interlock_core::json::{Hash, HashHex};
 use interlock_core::run::change::{key_in_words, key_name};
@@ -15,8 +16,6 @@ use interlock_evidence::details::{DoneStep, PayloadFacts, RowDetails};
 use interlock_evidence::leave::LeaveFacts;
 use interlock_evidence::model_attempts::ModelAttempts;
 use interlock_store::{ApprovalRow, DecisionRow, JournalRow, ReadError, ReceiptRow, RunSummary, StepRow, TenantStore};
-
-use crate::boxed;
 
 /// Decisions of one run that are read at most. A verifier of the run's evidence finds that those beyond are missing.
 pub(super) const DECISIONS_MAX: usize = 50_000;

@@ -1,9 +1,9 @@
 //! How far a tenant's log is behind what has happened.
 
+use interlock_boxed::boxed;
 use interlock_core::ids::TenantId;
 use interlock_core::time::Timestamp;
 
-use crate::boxed;
 use crate::error::EngineError;
 use crate::parts::Audit;
 

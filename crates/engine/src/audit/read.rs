@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use interlock_boxed::boxed;
 use interlock_core::ids::{RunId, TenantId};
 use interlock_core::json::{Hash, HashHex};
 use interlock_core::time::Timestamp;
@@ -13,7 +14,6 @@ use interlock_evidence::{Body, Commitments, Entry, EntryOpening, EntrySalts};
 use interlock_store::{AuditBlockRow, AuditLogRow, JournalRow, TenantStore};
 
 use super::{broken, facts, hashes};
-use crate::boxed;
 use crate::error::EngineError;
 use crate::parts::Audit;
 

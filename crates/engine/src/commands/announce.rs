@@ -1,5 +1,6 @@
 //! A signal from outside: for the runs that wait for it, and for the workflows that its type starts.
 
+use interlock_boxed::boxed;
 use interlock_core::json::{Hash, Json};
 use interlock_core::limits;
 use interlock_core::run::Trigger;
@@ -9,7 +10,6 @@ use interlock_core::trace::TraceContext;
 use interlock_store::{AnnounceSignal, DeliveryRef, DeliveryRow, FinishIdempotency};
 use serde::{Deserialize, Serialize};
 
-use crate::boxed;
 use crate::commands::process::{self, Outcome, SkippedRun, StartedRun};
 use crate::commands::signal::{SignalRequest, Signaled};
 use crate::error::EngineError;

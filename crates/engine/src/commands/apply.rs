@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use interlock_boxed::boxed;
 use interlock_core::ids::TenantId;
 use interlock_core::json::{Hash, Json};
 use interlock_core::rejection::Rejection;
@@ -11,7 +12,6 @@ use interlock_workflow::expression::budget::Budget;
 use serde_json::json;
 
 use crate::audit::Actor;
-use crate::boxed;
 use crate::encoded_plan::EncodedPlan;
 use crate::error::EngineError;
 use crate::parts::Workflows;

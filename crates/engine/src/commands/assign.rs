@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
+use interlock_boxed::boxed;
 use interlock_core::decide::{Command, UnfitWorker};
 use interlock_core::ids::{RunId, SessionId, TenantId};
 use interlock_core::rejection::Rejection;
@@ -18,7 +19,6 @@ use interlock_core::work::offer::{OfferAnswer, OfferVerdict, RunOffer, RunRef};
 use interlock_store::{LiveAssignment, SessionRow};
 
 use crate::Engine;
-use crate::boxed;
 use crate::commands::RunStatus;
 use crate::dispatch::session::SessionInfo;
 use crate::error::EngineError;

@@ -1,6 +1,7 @@
 //! One action on many runs, as a job: which runs is fixed when the job is made, so what was previewed is what is done.
 //! A loop ([`crate::loops::bulk`]) carries it out and survives crashes.
 
+use interlock_boxed::boxed;
 use interlock_core::bulk::BulkAction;
 use interlock_core::ids::{JobId, RunId, TenantId};
 use interlock_core::json::Json;
@@ -11,7 +12,6 @@ use interlock_store::{BulkJob, FinishIdempotency, Page, PutBulkJob, RunFilter, R
 use serde_json::json;
 
 use crate::audit::Actor;
-use crate::boxed;
 use crate::error::EngineError;
 use crate::parts::Runs;
 

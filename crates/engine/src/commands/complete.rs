@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
+use interlock_boxed::boxed;
 use interlock_core::cost::Cost;
 use interlock_core::decide::{Command, Completion, Outbound, Outcome, Repeat};
 use interlock_core::failpoint::{Failpoint, reached};
@@ -19,8 +20,7 @@ use interlock_core::work::{Assignment, AttemptRef, Claimer, Report, ReportedOutc
 use interlock_evidence::credentials::{CREDENTIALS_USED, CredentialFacts};
 
 use super::holder::{AttemptHistory, HeldBy, not_its_own};
-use super::late::{LateReport, is_too_late, result_of};
-use crate::boxed;
+use super::late::{LateReport, RELEASED, is_late_release, is_too_late, result_of};
 use crate::cells::{Cell, Streak};
 use crate::dispatch::session::SessionInfo;
 use crate::error::EngineError;
@@ -126,7 +126,9 @@ impl Workers {
                     history = Some(now);
                     continue;
                 }
-                if let Some(result) = result {
+                // Of a command that was stopped when its worker came back nothing else is ever heard.
+                let begun = is_late_release(&outcome, why) && Box::pin(self.may_have_begun(at)).await;
+                if let Some(result) = result.or(begun.then_some(RELEASED)) {
                     self.late_report(&info, LateReport { at, receipt: None, result }, why).await;
                 }
             }

@@ -2,6 +2,7 @@
 
 use std::ops::ControlFlow;
 
+use interlock_boxed::boxed;
 use interlock_core::decide::Command;
 use interlock_core::ids::{RunId, TenantId};
 use interlock_core::json::{Json, check_exact};
@@ -12,7 +13,6 @@ use interlock_core::run::approval::Voter;
 use interlock_core::run::change::Context;
 use interlock_core::state::Reason;
 
-use crate::boxed;
 use crate::commands::RunStatus;
 use crate::error::EngineError;
 use crate::parts::Runs;

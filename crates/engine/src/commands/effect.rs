@@ -3,6 +3,7 @@
 use std::ops::ControlFlow;
 use std::sync::{Mutex, PoisonError};
 
+use interlock_boxed::boxed;
 use interlock_core::decide::Command;
 use interlock_core::failpoint::{Failpoint, reached};
 use interlock_core::governance::action::{Action, tightened};
@@ -24,7 +25,6 @@ use interlock_store::Refusal;
 use super::dedupe::{EffectAvailability, SharedEffect};
 use super::holder::{HeldBy, not_its_own};
 use super::late::LateReport;
-use crate::boxed;
 use crate::dispatch::session::SessionInfo;
 use crate::error::EngineError;
 use crate::execute::CONFLICTS_MAX;

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use interlock_boxed::boxed;
 use interlock_core::ids::{RunId, TenantId};
 use interlock_core::rejection::Rejection;
 use interlock_core::run::labels;
@@ -10,7 +11,6 @@ use interlock_store::{ChangeLabels, Changed};
 use serde_json::json;
 
 use crate::audit::Actor;
-use crate::boxed;
 use crate::error::EngineError;
 use crate::execute::CONFLICTS_MAX;
 use crate::parts::Runs;

@@ -16,6 +16,9 @@ use crate::parts::Workers;
 
 const LATE_REPORT: &str = "report.late";
 
+/// What is noted of a step that was given back when its attempt was over.
+pub(super) const RELEASED: &str = "released";
+
 /// What a report says has become of the attempt; nothing where the step is only given back.
 pub(super) const fn result_of(outcome: &ReportedOutcome) -> Option<&'static str> {
     match outcome {
@@ -40,7 +43,20 @@ pub(super) const fn is_too_late(why: &Rejection) -> bool {
     matches!(why, Rejection::StaleAttempt { .. } | Rejection::ReportedOtherwise { .. } | Rejection::Terminal { .. })
 }
 
+/// Whether the report gives back a step whose attempt has ended without a word from its worker.
+pub(super) const fn is_late_release(outcome: &ReportedOutcome, why: &Rejection) -> bool {
+    let is_unreported = matches!(why, Rejection::StaleAttempt { .. } | Rejection::Terminal { .. });
+    is_unreported && matches!(outcome, ReportedOutcome::Released)
+}
+
 impl Workers {
+    /// Whether the attempt may have begun an effect: it has a receipt, or a later attempt has taken that over. Where the receipts cannot
+    /// be read, it may have.
+    pub(super) async fn may_have_begun(&self, at: AttemptRef) -> bool {
+        let Ok(receipts) = self.0.0.store.receipts(at.tenant, at.run).await else { return true };
+        receipts.iter().any(|row| row.receipt.position == at.position && row.receipt.attempt >= at.attempt)
+    }
+
     /// The session had the attempt. Where the note cannot be written, the server's log and the count still tell of it.
     pub(super) async fn late_report(&self, session: &SessionInfo, report: LateReport, why: &Rejection) {
         let LateReport { at, receipt, result } = report;

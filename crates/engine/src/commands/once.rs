@@ -1,12 +1,12 @@
 //! Requests whose work is not one commit, done once: the key is taken before, the answer is kept after.
 
+use interlock_boxed::boxed;
 use interlock_core::ids::TenantId;
 use interlock_core::json::{Hash, Json};
 use interlock_core::limits;
 use interlock_core::state::IdempotencyState;
 use interlock_store::{BeginIdempotency, FinishIdempotency, RenewIdempotency, Stored};
 
-use crate::boxed;
 use crate::commands::start::{IdempotencyKey, check_key};
 use crate::error::EngineError;
 use crate::parts::Requests;

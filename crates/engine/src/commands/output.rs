@@ -1,6 +1,7 @@
 //! What steps write while they run: taken from the worker whose attempt it is, stored beside the run, shown to its
 //! watchers.
 
+use interlock_boxed::boxed;
 use interlock_core::ids::SessionId;
 use interlock_core::limits;
 use interlock_core::rejection::Rejection;
@@ -10,7 +11,6 @@ use interlock_core::work::output::{OutputBatch, OutputChunk, OutputTaken};
 use interlock_store::{AppendOutput, OutputAppended};
 
 use crate::Engine;
-use crate::boxed;
 use crate::error::EngineError;
 use crate::parts::Workers;
 use crate::run_log::{OutputSize, log_output};

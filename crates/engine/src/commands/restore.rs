@@ -1,6 +1,7 @@
 //! After a restore: what happened since the backup is not in the store, so runs that act on the outside stop and wait
 //! for a person who can look.
 
+use interlock_boxed::boxed;
 use interlock_core::decide::Command;
 use interlock_core::ids::{ReceiptId, RunId, TenantId};
 use interlock_core::rejection::Rejection;
@@ -10,7 +11,6 @@ use interlock_core::state::{EffectClass, StepState};
 use interlock_store::{Changed, CorruptRow, FinishRestore, ReadError};
 use std::ops::ControlFlow;
 
-use crate::boxed;
 use crate::error::EngineError;
 use crate::parts::Runs;
 use crate::unparked::{UNPARKED_MAX, acts};

@@ -1,5 +1,6 @@
 //! A new run from a terminal one: the chain that lists show.
 
+use interlock_boxed::boxed;
 use interlock_core::decide::{self, Resumed};
 use interlock_core::ids::{RunId, TenantId};
 use interlock_core::limits;
@@ -11,7 +12,6 @@ use interlock_core::state::{ReceiptState, StepState};
 use std::collections::BTreeSet;
 
 use super::control::position_of;
-use crate::boxed;
 use crate::commands::repeated::hash_of;
 use crate::commands::start::{Continued, IdempotencyKey, Started};
 use crate::error::EngineError;

@@ -2,6 +2,7 @@
 
 use std::ops::ControlFlow;
 
+use interlock_boxed::boxed;
 use interlock_core::decide::Command;
 use interlock_core::ids::{RunId, TenantId};
 use interlock_core::json::Json;
@@ -12,7 +13,6 @@ use interlock_core::run::change::Context;
 use interlock_workflow::inputs::check_secrets;
 use serde_json::Value;
 
-use crate::boxed;
 use crate::commands::RunStatus;
 use crate::error::EngineError;
 use crate::parts::Runs;

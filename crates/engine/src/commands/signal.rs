@@ -4,6 +4,7 @@
 use std::collections::HashSet;
 use std::ops::ControlFlow;
 
+use interlock_boxed::boxed;
 use interlock_core::decide::Command;
 use interlock_core::ids::{RunId, SignalId, TenantId};
 use interlock_core::json::{Json, canonical_hash};
@@ -19,7 +20,6 @@ use interlock_store::{
 };
 use serde_json::json;
 
-use crate::boxed;
 use crate::error::EngineError;
 use crate::parts::Signals;
 

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use interlock_boxed::boxed;
 use interlock_core::decide::{self, CommandOrigin, Queued, Resumed, StartRequest, Undoes, Used};
 use interlock_core::ids::{RunId, SessionId, TenantId};
 use interlock_core::json::HashHex;
@@ -17,7 +18,6 @@ use interlock_core::time::Timestamp;
 use interlock_core::trace::TraceContext;
 use interlock_store::{Refusal, SubmitError};
 
-use crate::boxed;
 use crate::dispatch::workflow_limits::LimitedWorkflow;
 use crate::encoded_plan::EncodedPlan;
 use crate::error::EngineError;

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use interlock_boxed::boxed;
 use interlock_core::governance::stricter::Stricter;
 use interlock_core::ids::TenantId;
 use interlock_core::json::{Hash, Json, canonical_hash};
@@ -18,7 +19,6 @@ use interlock_workflow::expression::{self, Scope};
 use interlock_workflow::shape::TextTemplate;
 use serde_json::{Map, Value};
 
-use crate::boxed;
 use crate::commands::start::{IdempotencyKey, StartRun, Started};
 use crate::encoded_plan::EncodedPlan;
 use crate::error::EngineError;

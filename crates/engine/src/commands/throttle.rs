@@ -1,10 +1,10 @@
 //! What holds a run back that could be claimed: a limit of its workflow or of its tenant.
 
+use interlock_boxed::boxed;
 use interlock_core::run::Run;
 use interlock_core::run::why::{LimitOf, Throttle};
 use interlock_core::tenant::caps::Caps;
 
-use crate::boxed;
 use crate::error::EngineError;
 use crate::parts::Runs;
 

@@ -1,6 +1,7 @@
 //! A run for a ticket: of the workflow that is named, else of the one whose `on.ticket` takes the ticket. The ticket is
 //! the run's subject, so that one run at a time works on it.
 
+use interlock_boxed::boxed;
 use interlock_core::governance::stricter::Stricter;
 use interlock_core::ids::TenantId;
 use interlock_core::json::Json;
@@ -13,7 +14,6 @@ use interlock_workflow::definition::Triggers;
 use serde_json::{Map, Value, json};
 
 use crate::StartWorkflow;
-use crate::boxed;
 use crate::commands::repeated::hash_of;
 use crate::commands::start::{IdempotencyKey, Started};
 use crate::error::EngineError;

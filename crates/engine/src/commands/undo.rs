@@ -1,5 +1,6 @@
 //! Undoing a run that has ended: it does not change any more, so a new run undoes it, newest effect first (decision 0044).
 
+use interlock_boxed::boxed;
 use interlock_core::decide::{self, Undoes};
 use interlock_core::ids::{RunId, TenantId};
 use interlock_core::rejection::Rejection;
@@ -9,7 +10,6 @@ use interlock_core::run::{Run, Trigger, UNDO_TRIGGER};
 use interlock_core::state::ReceiptState;
 
 use super::resume::{refuse_doubts, steps_of};
-use crate::boxed;
 use crate::commands::repeated::hash_of;
 use crate::commands::start::{Continued, Earlier, IdempotencyKey, Started};
 use crate::error::EngineError;

@@ -2,6 +2,7 @@
 
 use std::ops::ControlFlow;
 
+use interlock_boxed::boxed;
 use interlock_core::decide::Command;
 use interlock_core::ids::{ApprovalId, RunId, TenantId};
 use interlock_core::json::Json;
@@ -13,7 +14,6 @@ use interlock_core::state::{ApprovalState, Initiator};
 use interlock_core::tenant::identity::Permission;
 use interlock_store::UserRow;
 
-use crate::boxed;
 use crate::commands::RunStatus;
 use crate::error::EngineError;
 use crate::parts::Runs;

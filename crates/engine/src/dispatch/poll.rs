@@ -11,6 +11,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use futures::future::join_all;
+use interlock_boxed::boxed;
 use interlock_core::decide::Command;
 use interlock_core::governance::action::Action;
 use interlock_core::governance::judge::Judged;
@@ -36,7 +37,6 @@ use super::refusals::RefusedStep;
 use super::session::SessionInfo;
 use super::workflow_limits::{LimitedWorkflow, Pass};
 use super::{Dispatch, Reserved};
-use crate::boxed;
 use crate::cells::Streak;
 use crate::error::EngineError;
 use crate::parts::Workers;

@@ -3,10 +3,10 @@
 
 use std::time::Duration;
 
+use interlock_boxed::boxed;
 use interlock_store::{Restored, SubmitError};
 
 use crate::Engine;
-use crate::boxed;
 
 const LOOK_EVERY: Duration = Duration::from_secs(5);
 

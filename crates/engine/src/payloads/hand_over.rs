@@ -1,5 +1,6 @@
 //! Where payloads come back into sight: a worker gets what its step is given, a wait what its signal brought.
 
+use interlock_boxed::boxed;
 use interlock_core::ids::{SessionId, SignalId, TenantId};
 use interlock_core::json::Json;
 use interlock_core::state::StepKind;
@@ -9,7 +10,6 @@ use serde_json::value::RawValue;
 
 use super::{PayloadError, Payloads};
 use crate::Engine;
-use crate::boxed;
 use crate::error::EngineError;
 
 /// What a rollback is given: texts of the step that it undoes stand inside its own.

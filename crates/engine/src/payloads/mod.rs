@@ -19,6 +19,7 @@ use std::collections::HashSet;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use interlock_boxed::boxed;
 use interlock_core::ids::TenantId;
 use interlock_core::json::{Hash, Json};
 use interlock_core::plan::retry::{ErrorClass, StepError};
@@ -31,7 +32,6 @@ pub use objects::{Objects, PlaceError};
 pub use reference::Reference;
 
 use crate::Engine;
-use crate::boxed;
 use crate::error::EngineError;
 
 /// The longest payload that stands in its row, unless the operator sets another limit.

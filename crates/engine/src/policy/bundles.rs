@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use interlock_boxed::boxed;
 use interlock_core::ids::{DecisionId, RunId, TenantId};
 use interlock_core::json::{Hash, Json, check_exact};
 use interlock_core::rejection::Rejection;
@@ -21,7 +22,6 @@ use serde_json::json;
 use super::rules::shipped;
 use super::standing_replay::ReplayedStanding;
 use crate::audit::Actor;
-use crate::boxed;
 use crate::error::EngineError;
 use crate::parts::Policies;
 
@@ -191,7 +191,7 @@ impl Policies {
         let what = |error: serde_json::Error| format!("`input` is no input document: {error}");
         let input: PolicyInput = input.decode().map_err(|error| Rejection::InvalidInput { what: what(error) })?;
         let bundle = self.bundle(tenant, version).await?;
-        let decided = self.0.evaluate(tenant, move |_| bundle.decide(&input)).await?;
+        let decided = self.0.evaluate(tenant, move |_| bundle.decide(&input.with_command())).await?;
         Ok(PolicySays {
             verdict: decided.as_ref().map_or(UNDECIDED, |decision| decision.verdict.as_str()),
             explained: explain(&decided),

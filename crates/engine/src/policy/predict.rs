@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use interlock_boxed::boxed;
 use interlock_core::decide::{StartRequest, Used, open};
 use interlock_core::governance::action::Action;
 use interlock_core::ids::{RunId, TenantId};
@@ -17,7 +18,6 @@ use interlock_workflow::walk::{Predicted, Walk, Would};
 use uuid::Uuid;
 
 use super::JudgedBy;
-use crate::boxed;
 use crate::error::EngineError;
 use crate::parts::Policies;
 

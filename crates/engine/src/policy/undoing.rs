@@ -1,11 +1,11 @@
 //! What rules say to a rollback that is not ordered yet.
 
+use interlock_boxed::boxed;
 use interlock_core::governance::action::Action;
 use interlock_core::governance::judge::Decision;
 use interlock_core::run::Run;
 use interlock_core::run::undoing::{RollbackPreview, UndoRuling};
 
-use crate::boxed;
 use crate::parts::Policies;
 
 impl Policies {

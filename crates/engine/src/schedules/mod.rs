@@ -4,6 +4,7 @@ pub(crate) mod fire;
 pub(crate) mod follow;
 mod trigger;
 
+use interlock_boxed::boxed;
 use interlock_core::ids::{ScheduleId, TenantId};
 use interlock_core::json::Json;
 use interlock_core::limits;
@@ -22,7 +23,6 @@ use interlock_store::{
 use serde_json::json;
 
 use crate::audit::Actor;
-use crate::boxed;
 use crate::error::EngineError;
 use crate::parts::Schedules;
 use crate::triggers::TriggeredRun;

@@ -1,5 +1,6 @@
 //! A run of a schedule that a person or a program asks for, at any time.
 
+use interlock_boxed::boxed;
 use interlock_core::ids::{RunId, TenantId};
 use interlock_core::json::Hash;
 use interlock_core::keys::TriggerKey;
@@ -8,7 +9,6 @@ use interlock_core::state::Admission;
 use serde_json::json;
 
 use super::{CLIENT, NextLook};
-use crate::boxed;
 use crate::commands::repeated::hash_of;
 use crate::error::EngineError;
 use crate::parts::Schedules;

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use interlock_boxed::boxed;
 use interlock_connectors::send::{Caller, Operation};
 use interlock_connectors::{CallFacts, CallFailure, Connection, Connections, Probed, bound, find};
 use interlock_core::ids::TenantId;
@@ -16,7 +17,6 @@ use interlock_outbound::{Call, Outbound, StatusCode};
 use interlock_store::SlackRow;
 use serde_json::{Value, json};
 
-use crate::boxed;
 use crate::error::EngineError;
 use crate::parts::Slack;
 

@@ -1,5 +1,6 @@
 //! A tenant's connection to Slack: where its people are asked, and who is told when none of them answers.
 
+use interlock_boxed::boxed;
 use interlock_core::ids::{SlackId, TenantId};
 use interlock_core::limits;
 use interlock_core::rejection::Rejection;
@@ -9,7 +10,6 @@ use serde_json::json;
 use uuid::Uuid;
 
 use crate::audit::Actor;
-use crate::boxed;
 use crate::error::EngineError;
 use crate::parts::Slack;
 use crate::vault::SecretOf;

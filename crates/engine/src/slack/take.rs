@@ -3,13 +3,13 @@
 
 use std::collections::BTreeMap;
 
+use interlock_boxed::boxed;
 use interlock_core::ids::SlackId;
 use interlock_core::trigger::webhook::{slack, slack_interaction};
 use interlock_store::SlackRow;
 
 pub use interlock_core::trigger::webhook::slack_interaction::{Interaction, Press, Presser};
 
-use crate::boxed;
 use crate::error::EngineError;
 use crate::parts::Slack;
 use crate::webhooks::receive::ReceiveError;

@@ -1,5 +1,6 @@
 //! The addresses at which a tenant takes webhooks.
 
+use interlock_boxed::boxed;
 use interlock_core::ids::{InboundId, TenantId};
 use interlock_core::limits;
 use interlock_core::rejection::Rejection;
@@ -12,7 +13,6 @@ use serde_json::json;
 
 use super::{ENDPOINTS_MAX, SECRET_BYTES_MAX, SECRET_BYTES_MIN};
 use crate::audit::Actor;
-use crate::boxed;
 use crate::error::EngineError;
 use crate::parts::Webhooks;
 

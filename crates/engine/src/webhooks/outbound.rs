@@ -1,5 +1,6 @@
 //! The addresses that are told of a tenant's events.
 
+use interlock_boxed::boxed;
 use interlock_core::ids::{OutboundId, OutboxId, TenantId};
 use interlock_core::limits;
 use interlock_core::planted::{Bug, is_planted};
@@ -18,7 +19,6 @@ use serde_json::json;
 use super::inbound::check_name;
 use super::{ENDPOINTS_MAX, publish};
 use crate::audit::Actor;
-use crate::boxed;
 use crate::error::EngineError;
 use crate::parts::Webhooks;
 

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::time::Duration;
 
+use interlock_boxed::boxed;
 use interlock_core::ids::InboundId;
 use interlock_core::json::{Hash, Json};
 use interlock_core::keys::TriggerKey;
@@ -21,7 +22,6 @@ use interlock_store::{
     SignedBody,
 };
 
-use crate::boxed;
 use crate::commands::process::{self, Outcome, RUN_MARK};
 use crate::error::EngineError;
 use crate::parts::Webhooks;

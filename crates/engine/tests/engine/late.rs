@@ -1,6 +1,7 @@
 //! Late reports: refused, counted, and told in the audit log.
 
 use interlock_core::ids::SessionId;
+use interlock_core::json::Json;
 use interlock_core::plan::retry::{Backoff, ErrorClass, RetryPolicy, StepError};
 use interlock_core::plan::{Gate, OnDenial, OnFailure, StepSpec, Work};
 use interlock_core::rejection::Rejection;
@@ -9,7 +10,7 @@ use interlock_core::run::approval::Voter;
 use interlock_core::run::change::Context;
 use interlock_core::state::{EffectClass, RunState};
 use interlock_core::time::Millis;
-use interlock_core::work::{Assignment, Report, ReportedOutcome};
+use interlock_core::work::{Assignment, EffectIntent, Report, ReportedOutcome};
 use interlock_engine::audit::read::{AuditFilter, AuditQuery};
 use interlock_engine::commands::vote::VoteRequest;
 use interlock_engine::{Engine, EngineError, EngineOptions};
@@ -73,6 +74,38 @@ on_both! {
         let details = found[0].opened.as_ref().unwrap().details.as_deref().unwrap();
         let details: Value = serde_json::from_str(details).unwrap();
         assert_eq!((&details["attempt"], &details["result"]), (&json!(1), &json!("completed")), "{details}");
+        stop(engine).await;
+    }
+
+    async fn a_step_that_is_given_back_too_late_is_noted_if_an_effect_of_it_had_begun(database: &Database) {
+        let engine = engine_with(database, EngineOptions { audit_key: Some(key()), ..short_leases() }).await;
+        let tenant = tenant(&engine, |_| {}).await;
+        for (begins, noted) in [(false, 0), (true, 1)] {
+            let mut step = StepSpec::task("pay", "pay");
+            step.effect = Some(EffectClass::Unsafe);
+            step.retry = Some(RetryPolicy { max_attempts: 1, backoff: Backoff::Fixed { delay: Millis(0) } });
+            step.on_failure = Some(OnFailure::Pause);
+            let run = engine.runs().start(start(tenant, &plan(vec![step]), "null")).await.unwrap().run;
+            // A worker that stands still, and stops what it was doing when it goes on.
+            let frozen = engine.workers().register(hello(1)).await.unwrap().session;
+            let claimed = engine.workers().poll(frozen, 1, PATIENCE).await.unwrap().pop().unwrap();
+            if begins {
+                let (at, epoch, effect) = (claimed.at, claimed.epoch, EffectClass::Unsafe);
+                let intent = EffectIntent { at, epoch, template: "bank".into(), number: 0, effect, request: Json::null() };
+                engine.workers().intent(frozen, intent).await.unwrap();
+            }
+            reaches(&engine, tenant, run, RunState::Paused).await;
+            let answer = reports(&engine, frozen, &claimed, ReportedOutcome::Released).await;
+            assert!(matches!(answer, Err(EngineError::Rejected(Rejection::StaleAttempt { .. }))), "{answer:?}");
+            assert_eq!(engine.health().counters().late_reports(), noted, "{begins}");
+        }
+        caught_up(&engine, tenant).await;
+        let filter = AuditFilter { kind: Some("report.late".into()), ..AuditFilter::default() };
+        let query = AuditQuery { number: None, newest_first: true, from: None, limit: 10, filter };
+        let found = engine.audit().entries(tenant, &query).await.unwrap().entries;
+        let details = found[0].opened.as_ref().unwrap().details.as_deref().unwrap();
+        let details: Value = serde_json::from_str(details).unwrap();
+        assert_eq!((found.len(), &details["result"]), (1, &json!("released")));
         stop(engine).await;
     }
 

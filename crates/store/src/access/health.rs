@@ -1,8 +1,8 @@
+use interlock_boxed::boxed;
 use interlock_core::ids::TenantId;
 use interlock_core::state::RunState;
 use interlock_core::time::Timestamp;
 
-use crate::boxed;
 use crate::error::{ReadError, SubmitError};
 use crate::store::Store;
 

@@ -1,7 +1,7 @@
+use interlock_boxed::boxed;
 use interlock_core::ids::TenantId;
 
 use crate::audit::AuditNote;
-use crate::boxed;
 use crate::error::{ReadError, SubmitError};
 use crate::keys::{AddFirstKey, BOOTSTRAPPED, KeyRow};
 use crate::meta::SetOnce;

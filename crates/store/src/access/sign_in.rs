@@ -1,8 +1,8 @@
+use interlock_boxed::boxed;
 use interlock_core::ids::{TenantId, WorkerIdentityId};
 use interlock_core::json::Hash;
 use tokio::sync::watch;
 
-use crate::boxed;
 use crate::error::ReadError;
 use crate::keys::KeyRow;
 use crate::people::{InviteRow, UserSessionRow};

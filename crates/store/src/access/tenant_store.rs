@@ -2,6 +2,7 @@ use std::collections::HashMap;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
+use interlock_boxed::boxed;
 use interlock_core::ids::{
     ApprovalId, ChangeId, DecisionId, DelegationId, InboundId, JobId, KeyId, OutboundId, OutboxId, RunId, ScheduleId,
     SessionId, TenantId, UserId, WorkerIdentityId,
@@ -15,7 +16,6 @@ use interlock_core::time::Timestamp;
 use crate::approvals::{ApprovalFilter, ApprovalRow, DuePlace};
 use crate::assignments::LiveAssignment;
 use crate::audit::{AuditBlockRow, AuditDetailsRow, AuditLogRow, JournalRow};
-use crate::boxed;
 use crate::bulk_jobs::{BulkFailure, BulkJob};
 use crate::changes::{ChangePage, ChangeRow};
 use crate::claims::{HeldStep, QueueLoad};

@@ -5,6 +5,7 @@
 use std::collections::HashMap;
 use std::fmt::Display;
 
+use interlock_boxed::boxed;
 use interlock_core::ids::{ApprovalId, ReceiptId, RunId, SignalId, TenantId};
 use interlock_core::run::Run;
 use interlock_core::run::event::Event;
@@ -14,7 +15,6 @@ use interlock_core::time::{Millis, Timestamp};
 use uuid::Uuid;
 
 use super::{CheckProgress, Finding, TABLE_KEY, sql};
-use crate::boxed;
 use crate::error::{CorruptRow, ReadError};
 use crate::feed::entries;
 use crate::meta::sql::TABLES_HERE;

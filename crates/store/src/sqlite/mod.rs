@@ -40,7 +40,7 @@ impl SqliteDb<'_> {
     pub fn query_now(&self, stmt: &'static Stmt, args: impl AsRef<[Value]>) -> Result<Vec<Row>, DbError> {
         let mut statement = self.0.prepare_cached(stmt.sqlite)?;
         let columns = statement.column_count();
-        #[cfg(debug_assertions)]
+        #[cfg(feature = "checked")]
         let names = statement.column_names().map(str::to_owned).collect();
         let mut rows = statement.query(rusqlite::params_from_iter(args.as_ref()))?;
         let mut found = Vec::new();
@@ -50,7 +50,7 @@ impl SqliteDb<'_> {
                 values.push(value_of(row.get_ref(column)?)?);
             }
             let row = Row::new(stmt.table, values);
-            #[cfg(debug_assertions)]
+            #[cfg(feature = "checked")]
             let row = row.named(&names);
             found.push(row);
         }
