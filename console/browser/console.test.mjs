@@ -4,15 +4,12 @@ import { approvalTests } from './approvals.mjs';
 import { auditTests } from './audit.mjs';
 import { changeTests } from './changes.mjs';
 import { firstPaintTests } from './first-paint.mjs';
-import { lostTests } from './lost.mjs';
 import { oidcTests } from './oidc.mjs';
 import { outputTests } from './output.mjs';
 import { policyTests } from './policy.mjs';
 import { runTests } from './runs.mjs';
 import { signInTests } from './sign-in.mjs';
 import { suite } from './suite.mjs';
-import { undoTests } from './undo.mjs';
-import { verbTests } from './verbs.mjs';
 import { workerTests } from './workers.mjs';
 
 suite(
@@ -26,7 +23,4 @@ suite(
   auditTests,
   outputTests,
   changeTests,
-  verbTests,
-  undoTests,
-  lostTests,
 );

@@ -182,7 +182,7 @@ export class Harness {
       harness.dists.push(dist);
       harness.url = dist.url;
     }
-    harness.browser = await chromium.launch({ executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium', args: FLAGS });
+    harness.browser = await chromium.launch({ executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium-headless-shell', args: FLAGS });
     return harness;
   }
 

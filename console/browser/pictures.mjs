@@ -35,7 +35,7 @@ function screenshot(name) {
 
 for (const [name, from] of Object.entries(SINGLE)) copyFileSync(screenshot(from), join(TO, `${name}.png`));
 
-const browser = await chromium.launch({ executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium', args: ['--headless', '--no-sandbox', '--disable-gpu'] });
+const browser = await chromium.launch({ executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium-headless-shell', args: ['--headless', '--no-sandbox', '--disable-gpu'] });
 try {
   for (const scheme of ['light', 'dark']) {
     const page = await browser.newPage({ viewport: { width: COLUMNS * TILE + (COLUMNS + 1) * GAP, height: TILE } });
