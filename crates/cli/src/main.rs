@@ -1,5 +1,8 @@
 //! `interlock`: one binary for the server, the worker and the operator.
 
+// They panic where the reader has gone away, in the middle of what a server or a worker does: see `output::say_aside`.
+#![warn(clippy::print_stdout, clippy::print_stderr)]
+
 mod approval;
 mod audit;
 mod bench;
@@ -32,6 +35,7 @@ use identity::{change, flag, key, login, tenant, user};
 use operations::{backout, health, queue, status};
 use output::causes::causes;
 use output::exit::{Exit, ExitError};
+use output::say_aside;
 use reference::{completion, man};
 use run::{bulk, events};
 use server::up;
@@ -145,7 +149,7 @@ fn main() -> ExitCode {
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => {
-            eprintln!("interlock: cannot start: {error}");
+            say_aside(&format!("interlock: cannot start: {error}"));
             return ExitCode::FAILURE;
         }
     };
@@ -205,15 +209,15 @@ async fn carry_out(command: Command) -> anyhow::Result<()> {
 fn ended(error: &anyhow::Error) -> ExitCode {
     if let Some(ended) = error.downcast_ref::<ExitError>() {
         if let Some(message) = &ended.message {
-            eprintln!("interlock: {message}");
+            say_aside(&format!("interlock: {message}"));
         }
         return ended.exit.into();
     }
-    eprintln!("interlock: {}", causes(error));
+    say_aside(&format!("interlock: {}", causes(error)));
     match error.downcast_ref::<ClientError>() {
         Some(refused) => {
             if let Some(hint) = refused.hint() {
-                eprintln!("{hint}");
+                say_aside(&hint);
             }
             refused.exit().into()
         }

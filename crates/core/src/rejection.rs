@@ -40,10 +40,11 @@ pub enum Rejection {
         "attempt {attempt} of the step at position {position} of run {run} was reported before, as {recorded}, and this is another report: the first one stands; drop this result"
     )]
     ReportedOtherwise { run: RunId, position: u32, attempt: u32, recorded: &'static str },
-    #[error(
-        "run {run} waits for an operator's directive: retry, skip, rollback or cancel; a plain resume would hide what went wrong"
-    )]
-    DirectiveDue { run: RunId },
+    /// With the step that is in doubt, where that is what the run waits for.
+    #[error("{}", due(*run, doubted.as_deref()))]
+    DirectiveDue { run: RunId, doubted: Option<String> },
+    #[error("{}", in_doubt(*run, step))]
+    StepInDoubt { run: RunId, step: String },
     #[error(
         "step `{step}` of run {run} has not been reached yet: the run stands at `{at}`. Go back to that step or to an earlier one"
     )]
@@ -134,6 +135,24 @@ fn stale(given: u32, current: u32) -> String {
     }
 }
 
+/// What a run waits for that a plain resume does not give it.
+fn due(run: RunId, doubted: Option<&str>) -> String {
+    let directive = || {
+        format!(
+            "run {run} waits for an operator's directive: retry, skip, rollback or cancel; a plain resume would hide what went wrong"
+        )
+    };
+    doubted.map_or_else(directive, |step| in_doubt(run, step))
+}
+
+/// What has to be said before anything else becomes of a step in doubt.
+fn in_doubt(run: RunId, step: &str) -> String {
+    format!(
+        "step `{step}` of run {run} is in doubt: whether it took effect is not known. Look in the system that it acts on, and say so first: \
+         `interlock run resolve {run} --step {step} --outcome happened --reason WHY`, or `did-not-happen`, or `failed`"
+    )
+}
+
 /// Steps in a message: `a`, `b`.
 fn named(steps: &[String]) -> String {
     steps.iter().map(|step| format!("`{step}`")).collect::<Vec<_>>().join(", ")
@@ -177,6 +196,7 @@ impl Rejection {
             | Self::NothingToRetry { .. }
             | Self::NothingToUndo { .. }
             | Self::ReassignedInDoubt { .. }
+            | Self::StepInDoubt { .. }
             | Self::LabelsFixed { .. } => "RUN_INVALID_TRANSITION",
             Self::StaleAttempt { .. } | Self::ReportedOtherwise { .. } => "STEP_STALE_ATTEMPT",
             Self::DirectiveDue { .. } => "RUN_DIRECTIVE_DUE",

@@ -5,9 +5,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use interlock_core::plan::command::{ENVIRONMENTS, UNKNOWN_ENVIRONMENT};
 use interlock_core::secret_name::is_secret_name;
+use interlock_core::text::nearest::hint;
 use interlock_outbound::{Outbound, OutboundOptions, Range, Url};
 use serde::Deserialize;
+use tracing::warn;
 
 use crate::clock::Clock;
 use crate::credentials::{ANY_ENVIRONMENT, Credentials, CredentialsOptions, DEFAULT_ENVIRONMENT};
@@ -187,6 +190,13 @@ fn of_text(text: &str, setting: &Setting<'_>) -> Result<Credentials, InvalidCred
             known.join(", ")
         )));
     }
+    for name in environments_without_runs(&environments, &environment) {
+        warn!(
+            environment = name,
+            "[environment] of the file of credentials names one in which no run acts; {}",
+            meant(name)
+        );
+    }
     let leases = file.provider.values().any(WrittenProvider::has_leases);
     let mut providers: BTreeMap<String, Arc<dyn SecretProvider>> = BTreeMap::new();
     for (name, written) in file.provider {
@@ -226,6 +236,23 @@ fn environments(file: &CredentialsFile) -> Result<BTreeMap<String, String>, Inva
         }
     }
     Ok(file.environment.clone())
+}
+
+/// Environments for which secrets would never be asked: no run acts in them, and this worker is in another one.
+fn environments_without_runs<'a>(
+    environments: &'a BTreeMap<String, String>,
+    own: &'a str,
+) -> impl Iterator<Item = &'a str> {
+    let names = environments.keys().map(String::as_str);
+    names.filter(move |name| *name != own && !known_environments().any(|known| known == *name))
+}
+
+fn known_environments() -> impl Iterator<Item = &'static str> + Clone {
+    ENVIRONMENTS.iter().copied().chain([DEFAULT_ENVIRONMENT, ANY_ENVIRONMENT])
+}
+
+fn meant(name: &str) -> String {
+    hint(name, known_environments().filter(|known| *known != UNKNOWN_ENVIRONMENT))
 }
 
 impl WrittenProvider {

@@ -25,7 +25,7 @@ impl Embedded {
             let mut plain = Vec::new();
             // The build has written it, so it can be read; cut short it would show at once.
             let read = GzDecoder::new(self.gzip).read_to_end(&mut plain);
-            debug_assert!(read.is_ok(), "an embedded file is broken: {read:?}");
+            assert!(read.is_ok(), "an embedded file is broken: {read:?}");
             plain
         })
     }

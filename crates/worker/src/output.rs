@@ -231,8 +231,7 @@ impl Pending {
     fn add(&mut self, stream: OutputStream, text: &str) {
         self.bytes += text.len();
         let mut rest = text;
-        if let Some((last, joined)) = self.chunks.back_mut().filter(|(last, _)| *last == stream) {
-            debug_assert_eq!(*last, stream);
+        if let Some((_, joined)) = self.chunks.back_mut().filter(|(last, _)| *last == stream) {
             let room = OUTPUT_CHUNK_BYTES_MAX.saturating_sub(joined.len());
             let (fits, more) = rest.split_at(rest.floor_char_boundary(room));
             joined.push_str(fits);

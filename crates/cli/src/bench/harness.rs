@@ -15,6 +15,7 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use super::BenchArgs;
+use crate::output::say_aside;
 use crate::server::embedded::Embedded;
 use crate::server::open;
 
@@ -95,7 +96,7 @@ impl Harness {
         let stop = self.stop.clone();
         self.workers.spawn(async move {
             if let Err(error) = Box::pin(worker.run(stop)).await {
-                eprintln!("the worker stopped: {error}");
+                say_aside(&format!("the worker stopped: {error}"));
             }
         });
     }
@@ -108,7 +109,7 @@ impl Harness {
         if let Some(folder) = &self.folder
             && let Err(error) = std::fs::remove_dir_all(folder)
         {
-            eprintln!("the temporary folder {} could not be removed: {error}", folder.display());
+            say_aside(&format!("the temporary folder {} could not be removed: {error}", folder.display()));
         }
     }
 }

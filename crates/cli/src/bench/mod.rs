@@ -19,6 +19,7 @@ mod watchers;
 
 use clap::{Args, ValueEnum};
 
+use crate::output::say_aside;
 use crate::server::broker::BrokerArg;
 
 #[derive(Args)]
@@ -129,7 +130,7 @@ pub async fn run(args: BenchArgs) -> anyhow::Result<()> {
     if wants(Workload::Output) {
         match output::sandbox().await {
             Ok(sandbox) => output::run(&args, sandbox).await?.print(args.json)?,
-            Err(why) if all => eprintln!("interlock: the output is not measured: {why:#}"),
+            Err(why) if all => say_aside(&format!("interlock: the output is not measured: {why:#}")),
             Err(why) => return Err(why),
         }
     }

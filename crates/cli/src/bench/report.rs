@@ -3,6 +3,8 @@
 use serde::Serialize;
 use serde_json::{Map, Value};
 
+use crate::output::say_on;
+
 #[derive(Debug, Serialize)]
 pub struct Report {
     pub workload: &'static str,
@@ -23,15 +25,15 @@ impl Report {
     pub fn print(&self, json: bool) -> anyhow::Result<()> {
         let value = serde_json::to_value(self)?;
         if json {
-            println!("{value}");
+            say_on(&value.to_string());
             return Ok(());
         }
         let Value::Object(fields) = value else { anyhow::bail!("a report is an object") };
-        println!();
+        say_on("");
         for (name, value) in &fields {
             match value {
                 Value::Array(rows) => table(name, rows),
-                value => println!("  {name:<26} {:>20}", text(value)),
+                value => say_on(&format!("  {name:<26} {:>20}", text(value))),
             }
         }
         Ok(())
@@ -48,13 +50,13 @@ fn text(value: &Value) -> String {
 
 /// Objects of the same fields, one a line under their names.
 fn table(name: &str, rows: &[Value]) {
-    println!("  {name}");
+    say_on(&format!("  {name}"));
     let Some(Value::Object(first)) = rows.first() else { return };
     let head: Vec<String> = first.keys().map(|field| format!("{field:>14}")).collect();
-    println!("    {}", head.join(" "));
+    say_on(&format!("    {}", head.join(" ")));
     for row in rows.iter().filter_map(Value::as_object) {
         let cells: Vec<String> = row.values().map(|value| format!("{:>14}", text(value))).collect();
-        println!("    {}", cells.join(" "));
+        say_on(&format!("    {}", cells.join(" ")));
     }
 }
 

@@ -105,10 +105,7 @@ impl ClientError {
             Self::Unreachable { server, loopback: true, what } if !is_untrusted(what) => {
                 nothing_here(server, local::died().as_ref())
             }
-            Self::Unreachable { what, .. } if is_untrusted(what) => "The server's certificate is not trusted here: name the \
-                authority that has signed it with --ca FILE or INTERLOCK_CA, as in the server's `tls/ca.pem`; check that the \
-                address is a name that the certificate has."
-                .to_owned(),
+            Self::Unreachable { what, .. } if is_untrusted(what) => UNTRUSTED_SERVER.to_owned(),
             Self::Unreachable { .. } => "Check the address (`interlock context show`), and whether this machine may \
                                          reach it: `interlock doctor --server URL` looks."
                 .to_owned(),
@@ -190,8 +187,13 @@ fn refusal_hint(server: &str, had_credential: bool, problem: &Problem) -> Option
     (!hint.is_empty()).then_some(hint)
 }
 
-/// Whether the handshake failed because of the certificate.
-fn is_untrusted(what: &str) -> bool {
+/// What to do about a server whose certificate is by no authority that is known here.
+pub const UNTRUSTED_SERVER: &str = "The server's certificate is not trusted here: name the authority that has signed it \
+                                    with --ca FILE or INTERLOCK_CA, as in the server's `tls/ca.pem`; check that the \
+                                    address is a name that the certificate has.";
+
+/// Whether the handshake failed because of the server's certificate.
+pub fn is_untrusted(what: &str) -> bool {
     what.contains("invalid peer certificate") || what.contains("UnknownIssuer")
 }
 

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::contexts::{config_dir, write_private};
 use super::secret::Secret;
+use crate::output::say_aside;
 
 const FILE: &str = "local.json";
 const LISTENS_WITHIN: Duration = Duration::from_millis(200);
@@ -58,11 +59,11 @@ pub fn announce(local: LocalServer, key_file: &Path) -> AnnouncedServer {
     if let Some(first) = find().filter(|first| first.pid != local.pid && first.server != local.server)
         && answers(&first)
     {
-        eprintln!(
+        say_aside(&format!(
             "interlock: commands go on to find the server at {}; for this one, give {}",
             first.server,
             flags(&local.server, key_file)
-        );
+        ));
         return AnnouncedServer(None);
     }
     let written = serde_json::to_string(&local).map_err(Into::into).and_then(|text| write_private(&path, &text));

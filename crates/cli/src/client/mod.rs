@@ -26,8 +26,8 @@ use reqwest::{Method, Response, StatusCode};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::output::{OutputArgs, Printer};
-pub use error::ClientError;
+use crate::output::{OutputArgs, Printer, say_aside};
+pub use error::{ClientError, UNTRUSTED_SERVER, is_untrusted};
 pub use secret::Secret;
 use target::Target;
 
@@ -232,7 +232,7 @@ impl Call<'_> {
             match come_back.or(is_open.then_some(PAUSE)).filter(|_| repeats < REPEATS_MAX) {
                 Some(pause) => {
                     if lost && repeats == 0 {
-                        eprintln!("interlock: {error}; it is asked again under the same key, and done once");
+                        say_aside(&format!("interlock: {error}; it is asked again under the same key, and done once"));
                     }
                     repeats += 1;
                     tokio::time::sleep(pause).await;

@@ -52,6 +52,8 @@ pub fn begin(layered: &LayeredConfig) {
     }
     let filter = EnvFilter::new(filter);
     let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    // It would tell of a line that cannot be written by `eprintln!`, which panics where the reader has gone away.
+    let log = log.log_internal_errors(false);
     match format {
         LogFormat::Text => log.with_ansi(std::io::IsTerminal::is_terminal(&std::io::stderr())).init(),
         LogFormat::Json => log.json().flatten_event(true).init(),

@@ -18,7 +18,6 @@ mod show;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use clap::error::ErrorKind;
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Args, Command, CommandFactory, Subcommand};
 
@@ -121,11 +120,7 @@ pub fn without_values(command: Command) -> Command {
 }
 
 fn matches(command: Command, line: &[OsString]) -> ArgMatches {
-    command.try_get_matches_from(line).unwrap_or_else(|error| {
-        // Help and versions are no mistakes.
-        debug_assert!(error.kind() != ErrorKind::Format, "{error}");
-        error.exit()
-    })
+    command.try_get_matches_from(line).unwrap_or_else(|error| error.exit())
 }
 
 fn verb(matches: &ArgMatches) -> Vec<String> {

@@ -6,6 +6,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 use interlock_server::private_file;
 
+use crate::output::say_aside;
 use crate::server::LOCAL_KEY_FILE;
 
 /// A worker that is started together with its server waits this long for the server to make the key.
@@ -22,7 +23,7 @@ pub async fn read(named: Option<&Path>, data: &Path) -> anyhow::Result<String> {
     let path = named.map_or_else(|| data.join(LOCAL_KEY_FILE), Path::to_owned);
     let mut patience = PATIENCE;
     if !path.exists() {
-        eprintln!("interlock: waiting for a server to leave its key in {}", path.display());
+        say_aside(&format!("interlock: waiting for a server to leave its key in {}", path.display()));
     }
     while !path.exists() && !patience.is_zero() {
         tokio::time::sleep(LOOK_EVERY).await;

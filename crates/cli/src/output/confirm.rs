@@ -1,9 +1,10 @@
 //! Questions before something is done that cannot be taken back.
 
-use std::io::{self, BufRead, IsTerminal, Write};
+use std::io::{self, BufRead, IsTerminal};
 
 use clap::Args;
 
+use crate::output::ask_aside;
 use crate::output::exit::{Exit, ExitError};
 
 /// For verbs that remove or revoke: a person at a terminal is asked, a script is believed.
@@ -35,8 +36,7 @@ pub fn confirm(yes: bool, question: &str) -> anyhow::Result<()> {
 }
 
 fn answered(question: &str) -> anyhow::Result<()> {
-    eprint!("{question} [y/N] ");
-    io::stderr().flush()?;
+    ask_aside(&format!("{question} [y/N] "))?;
     let mut answer = String::new();
     io::stdin().lock().read_line(&mut answer)?;
     if matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes") {

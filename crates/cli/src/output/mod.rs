@@ -99,7 +99,7 @@ impl Printer {
     /// Something to know beside the answer: on stderr, and only for people.
     pub fn note(self, text: &str) {
         if self.format == Format::Table {
-            eprintln!("{text}");
+            say_aside(text);
         }
     }
 
@@ -149,9 +149,22 @@ pub fn say_on(text: &str) {
     if let Err(error) = write!(out, "{text}{end}").and_then(|()| out.flush())
         && error.kind() != io::ErrorKind::BrokenPipe
     {
-        // Where this cannot be told either, nobody is there to be told.
-        let _ = writeln!(io::stderr(), "interlock: cannot print: {error}");
+        say_aside(&format!("interlock: cannot print: {error}"));
     }
+}
+
+/// Prints a line on stderr. A reader that has gone away must not end the process, nor the task that says it: the worker
+/// that is asked to stop says that it drains before it does.
+pub fn say_aside(text: &str) {
+    let end = if text.ends_with('\n') { "" } else { "\n" };
+    let _ = write!(io::stderr(), "{text}{end}");
+}
+
+/// Puts a question on stderr; the answer stands on its line. A question that nobody can see is an error.
+pub fn ask_aside(question: &str) -> io::Result<()> {
+    let mut err = io::stderr();
+    write!(err, "{question}")?;
+    err.flush()
 }
 
 /// The width of the terminal behind stdout.

@@ -65,7 +65,7 @@ impl Table {
 
     pub fn row(&mut self, cells: impl Into<Vec<Cell>>) {
         let cells = cells.into();
-        debug_assert_eq!(cells.len(), self.header.len(), "a row has a cell for each column");
+        assert_eq!(cells.len(), self.header.len(), "a row has a cell for each column");
         self.rows.push(cells);
     }
 

@@ -36,6 +36,7 @@ const BARS_MAX: usize = 40;
 /// How much of the output of a failed step is looked at, and shown.
 const TAIL_CHUNKS: u64 = 20;
 const TAIL_LINES: usize = 20;
+const TAIL_CHARS: usize = 4_000;
 /// Events that are looked at for who has skipped or rolled back; the newest.
 const EVENTS_READ_MAX: usize = 1_000;
 /// Why a step is skipped whose `if` does not hold, as its event says it.
@@ -183,10 +184,13 @@ async fn tail(client: &Client, run: RunId, step: &str) -> anyhow::Result<Option<
     }
 }
 
-/// The last lines of it.
+/// The last lines of it. Output need not have any line breaks.
 fn tail_lines(page: &OutputPage) -> String {
     let text: String = page.chunks.iter().map(|chunk| chunk.text.as_str()).collect();
     let text = terminal::shown(&text, false);
+    let from = text.char_indices().rev().nth(TAIL_CHARS - 1).map_or(0, |(at, _)| at);
+    let mark = if from > 0 { "…" } else { "" };
+    let text = format!("{mark}{}", &text[from..]);
     let lines: Vec<&str> = text.lines().collect();
     lines[lines.len().saturating_sub(TAIL_LINES)..].iter().flat_map(|line| ["  ", *line, "\n"]).collect()
 }
@@ -493,6 +497,22 @@ mod tests {
             attempts: vec![],
             permission: Permission::default(),
         }
+    }
+
+    #[test]
+    fn the_end_of_output_is_short_also_where_it_has_no_lines() {
+        let of = |text: &str| -> OutputPage {
+            serde_json::from_value(serde_json::json!({
+                "step": "a", "position": 0, "attempt": 1, "next_after": 1, "more": false, "attempts": [],
+                "chunks": [{ "seq": 1, "attempt": 1, "stream": "stderr", "text": text, "at": 1 }],
+            }))
+            .unwrap()
+        };
+        assert_eq!(tail_lines(&of("one\ntwo\n")), "  one\n  two\n");
+        let many: Vec<String> = (0..30).map(|at| at.to_string()).collect();
+        assert_eq!(tail_lines(&of(&many.join("\n"))).lines().next(), Some("  10"));
+        let long = tail_lines(&of(&"x".repeat(100_000)));
+        assert_eq!(long, format!("  …{}\n", "x".repeat(TAIL_CHARS)));
     }
 
     #[test]

@@ -9,13 +9,13 @@ use interlock_core::ids::TenantId;
 use interlock_core::secret_name::is_secret_name;
 use interlock_credentials::providers::age_file::{AgeFile, AgeFileError};
 use interlock_credentials::{SecretBuf, harden_process, read_secret};
+use interlock_sandbox::limits::SECRET_BYTES_MIN;
 use serde::Serialize;
 
 use crate::identity::login;
-use crate::output::OutputArgs;
 use crate::output::exit::{Exit, ExitError};
-use crate::output::layouts;
 use crate::output::table::{Cell, Table};
+use crate::output::{OutputArgs, layouts, say_on};
 
 #[derive(Args)]
 pub struct SecretArgs {
@@ -84,13 +84,13 @@ pub fn run(args: SecretArgs) -> anyhow::Result<()> {
     match args.verb {
         SecretVerb::Init => {
             let public = file.init().map_err(unusable)?;
-            println!("Made {} and its key {} ({public}).", file.file.display(), file.identity.display());
-            println!("Anyone with the key can read every secret: keep it out of backups and version control.");
+            say_on(&format!("Made {} and its key {} ({public}).", file.file.display(), file.identity.display()));
+            say_on("Anyone with the key can read every secret: keep it out of backups and version control.");
         }
         SecretVerb::Set(name) => {
             let entry = name.entry()?;
             let replaced = file.set(&entry, &value(&entry)?).map_err(unusable)?;
-            println!("{entry} is {}.", if replaced { "replaced" } else { "stored" });
+            say_on(&format!("{entry} is {}.", if replaced { "replaced" } else { "stored" }));
         }
         SecretVerb::List => {
             let names = file.names().map_err(unusable)?;
@@ -111,7 +111,7 @@ pub fn run(args: SecretArgs) -> anyhow::Result<()> {
                     format!("there is no `{entry}` in {}; `interlock secret list` has the names", file.file.display());
                 return Err(ExitError::saying(Exit::NotFound, what));
             }
-            println!("{entry} is removed.");
+            say_on(&format!("{entry} is removed."));
         }
     }
     Ok(())
@@ -119,11 +119,16 @@ pub fn run(args: SecretArgs) -> anyhow::Result<()> {
 
 fn value(name: &str) -> anyhow::Result<SecretBuf> {
     let refused = |why: String| ExitError::saying(Exit::Usage, format!("the value of {name}: {why}"));
-    if !io::stdin().is_terminal() {
-        return read_secret(io::stdin().lock()).map_err(|cause| refused(cause.to_string()));
+    let read = if io::stdin().is_terminal() {
+        read_secret(login::ask(&format!("Value of {name}"))?.as_bytes())
+    } else {
+        read_secret(io::stdin().lock())
+    };
+    let value = read.map_err(|cause| refused(cause.to_string()))?;
+    if value.reveal().len() < SECRET_BYTES_MIN {
+        return Err(refused(format!("it has fewer than {SECRET_BYTES_MIN} bytes, and no command could be given it")));
     }
-    let typed = login::ask(&format!("Value of {name}"))?;
-    read_secret(typed.as_bytes()).map_err(|cause| refused(cause.to_string()))
+    Ok(value)
 }
 
 fn unusable(error: AgeFileError) -> anyhow::Error {

@@ -13,6 +13,7 @@ use interlock_worker::{CommandOptions, Commands};
 use serde::Deserialize;
 
 use crate::output::exit::{Exit, ExitError};
+use crate::output::say_aside;
 
 #[derive(Args)]
 pub struct CommandArgs {
@@ -94,7 +95,7 @@ impl CommandArgs {
         let sandbox = Sandbox::open(options).await.context("commands need a sandbox (bubblewrap, `bwrap`)")?;
         for profile in &profiles {
             if let Err(error) = sandbox.offers(*profile) {
-                eprintln!("interlock: {error}; `interlock sandbox check` shows what this host has");
+                say_aside(&format!("interlock: {error}; `interlock sandbox check` shows what this host has"));
             }
         }
         let commands = Commands::new(sandbox, CommandOptions { rules, profiles, egress, credentials });
@@ -103,7 +104,7 @@ impl CommandArgs {
             let what = "this host can keep none of the profiles, so no command can run here";
             return Err(ExitError::saying(Exit::Config, what));
         }
-        eprintln!("interlock: commands run here under {}", offered.join(", "));
+        say_aside(&format!("interlock: commands run here under {}", offered.join(", ")));
         Ok(Some(commands))
     }
 }
@@ -111,7 +112,9 @@ impl CommandArgs {
 fn read(path: &Path) -> anyhow::Result<CheckedCommandsFile> {
     let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
     let invalid = |what: String| ExitError::saying(Exit::Config, format!("{}: {what}", path.display()));
-    let file: CommandsFile = toml::from_str(&text).map_err(|error| invalid(error.to_string()))?;
+    // A sequence is what people call a list.
+    let in_words = |error: toml::de::Error| error.to_string().replace("expected a sequence", "expected a list");
+    let file: CommandsFile = toml::from_str(&text).map_err(|error| invalid(in_words(error)))?;
     let template = |text: &str| text.parse::<Template>().map_err(|error| invalid(error.to_string()));
     let rule = |written: WrittenRule| -> anyhow::Result<CommandRule> {
         let RuleTable { command, variables } = written.table();
@@ -126,6 +129,11 @@ fn read(path: &Path) -> anyhow::Result<CheckedCommandsFile> {
     let egress: Result<Vec<Target>, _> = file.egress.iter().map(|target| target.parse()).collect();
     let egress = egress.map_err(|error| invalid(format!("{error}")))?;
     let profiles = file.profiles.unwrap_or_else(|| Profile::ALL.to_vec());
+    if profiles.is_empty() {
+        let what =
+            "`profiles` is empty, so no command could run: name some, or leave it out for all that this host can keep";
+        return Err(invalid(what.to_owned()));
+    }
     let leads_out = |cgroup: &str| !cgroup.starts_with('/') || cgroup.split('/').any(|name| name == "..");
     if file.cgroup.as_deref().is_some_and(leads_out) {
         return Err(invalid("`cgroup` is a path below the mounts of cgroups, such as \"/interlock\"".to_owned()));
@@ -161,6 +169,8 @@ mod tests {
             ("allow = [{ command = '/usr/bin/id', vars = [] }]", "a rule is the template"),
             ("allow = [{ command = '/usr/bin/id', variables = ['*'] }]", "cannot be a variable"),
             ("profiles = ['lab']", "unknown variant"),
+            ("profiles = []", "`profiles` is empty"),
+            ("allow = 'x'", "expected a list"),
             ("egress = ['db']", "no port"),
             ("cgroup = 'interlock'", "a path below the mounts"),
             ("cgroup = '/a/../b'", "a path below the mounts"),

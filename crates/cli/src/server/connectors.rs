@@ -15,7 +15,7 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use crate::output::exit::{Exit, ExitError};
-use crate::output::span;
+use crate::output::{say_aside, span};
 
 /// In the data folder: the journals of leases, unless the file of credentials says otherwise.
 const LEASES_FOLDER: &str = "leases";
@@ -137,13 +137,15 @@ impl CredentialSweeper {
     pub async fn start(credentials: Credentials) -> Self {
         for provider in credentials.describe().await {
             let state = if provider.reachable { "" } else { "not reachable: " };
-            eprintln!(
+            say_aside(&format!(
                 "interlock: secrets from {} ({}, {}): {state}{}",
                 provider.name, provider.kind, provider.at, provider.detail
-            );
+            ));
         }
         for (name, cause) in credentials.prepare().await {
-            eprintln!("interlock: secrets from {name}: {cause}; steps that need them fail until this is mended");
+            say_aside(&format!(
+                "interlock: secrets from {name}: {cause}; steps that need them fail until this is mended"
+            ));
         }
         let stop = CancellationToken::new();
         let task = {

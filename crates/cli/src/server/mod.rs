@@ -42,6 +42,7 @@ use crate::client::Secret;
 use crate::client::local::{self, AnnouncedServer, LocalServer};
 use crate::config::{ConfigArg, LogArgs, data_folder};
 use crate::output::exit::{Exit, ExitError};
+use crate::output::{say_aside, say_on};
 use crate::server::broker::BrokerArg;
 use crate::server::connectors::{ConnectorArgs, CredentialSweeper};
 use crate::server::outbound::OutboundArgs;
@@ -254,7 +255,7 @@ impl EngineArgs {
         options.payloads = Some(self.payloads(&outbound)?);
         let url = self.url()?;
         if let Some(warning) = open::lost_database(&url, &self.data) {
-            eprintln!("interlock: {warning}");
+            say_aside(&format!("interlock: {warning}"));
         }
         let store = open::store(&url).await?;
         let secret = ServerSecret::open_for(&store.installation(), &http.secret_path(&self.data)).await?;
@@ -328,7 +329,7 @@ impl HttpArgs {
         if let Some(path) = &self.bootstrap_key_file
             && first_key::bootstrap(engine, secret, tenant, path).await?
         {
-            println!("The first admin's key is in {}.", path.display());
+            say_on(&format!("The first admin's key is in {}.", path.display()));
         }
         let local_key = if self.listen.ip().is_loopback() {
             let key = first_key::local(engine, secret, tenant, &data.join(LOCAL_KEY_FILE)).await?;
@@ -396,7 +397,7 @@ fn public_url(text: &str) -> anyhow::Result<String> {
 /// Prints how to become the first admin, while there is none.
 pub async fn print_first_admin_link(server: &Server) -> anyhow::Result<()> {
     if let Some(link) = server.first_admin_link().await? {
-        println!("Nobody can sign in yet. Become the first admin here, once, within the hour:\n  {link}");
+        say_on(&format!("Nobody can sign in yet. Become the first admin here, once, within the hour:\n  {link}"));
     }
     Ok(())
 }
@@ -420,9 +421,9 @@ pub async fn run(args: ServerArgs) -> anyhow::Result<()> {
     }
     let tenant = tenant(&engine, DEFAULT_TENANT).await?;
     let ListeningServer { server, announced: _announced } = args.http.bind(opened, tenant, args.engine.data()).await?;
-    println!("interlock listens on {}", server.url()?);
+    say_on(&format!("interlock listens on {}", server.url()?));
     if let Some(warning) = address::warning(server.address()?, server.is_encrypted()) {
-        println!("{warning}");
+        say_on(&warning);
     }
     print_first_admin_link(&server).await?;
     let stop = CancellationToken::new();

@@ -10,6 +10,7 @@ use tokio_util::sync::CancellationToken;
 use crate::client::local;
 use crate::config::{ConfigArg, LogArgs};
 use crate::output::exit::{Exit, ExitError};
+use crate::output::{say_aside, say_on};
 use crate::server::commands::CommandArgs;
 use crate::server::connectors::{ConnectorArgs, CredentialSweeper, no_secrets};
 use crate::server::embedded::Embedded;
@@ -61,7 +62,7 @@ pub async fn run(mut args: UpArgs) -> anyhow::Result<()> {
     }
     let tenant = demo::tenant(&engine).await?;
     if commands.is_some() && engine.workers().sole_tenant().await?.is_none() {
-        eprintln!("{SEVERAL_TENANTS}");
+        say_aside(SEVERAL_TENANTS);
     }
     if !args.no_demo {
         demo::apply(&engine, tenant).await?;
@@ -81,12 +82,12 @@ pub async fn run(mut args: UpArgs) -> anyhow::Result<()> {
         workers.push(EmbeddedWorker::new("acting", acting));
     }
 
-    println!("Interlock is up: {url}, on {}.", interlock_store::StoreUrl::parse(&args.engine.url()?)?);
+    say_on(&format!("Interlock is up: {url}, on {}.", interlock_store::StoreUrl::parse(&args.engine.url()?)?));
     match address::warning(listens, encrypted) {
-        Some(warning) => println!("{warning}"),
+        Some(warning) => say_on(&warning),
         // Only a server that no other machine can reach leaves a key for the users who can read its folder.
         None if listens.ip().is_loopback() && !args.no_demo => {
-            println!("\nStart a run of your own:\n  {}", demo::curl(&url, args.engine.data()));
+            say_on(&format!("\nStart a run of your own:\n  {}", demo::curl(&url, args.engine.data())));
         }
         None => {}
     }
@@ -98,25 +99,28 @@ pub async fn run(mut args: UpArgs) -> anyhow::Result<()> {
         _ => String::new(),
     };
     if args.no_demo {
-        println!("\nBegin with a small project, its workflow and its worker:\n  {} init hello", this_program());
-        println!("\nSee how everything stands:\n  {} status{flags}\n", this_program());
+        say_on(&format!("\nBegin with a small project, its workflow and its worker:\n  {} init hello", this_program()));
+        say_on(&format!("\nSee how everything stands:\n  {} status{flags}\n\n", this_program()));
     } else {
-        println!("\nFollow it as it happens:\n  {} run watch {}{flags}\n", this_program(), demo::SUBJECT);
+        say_on(&format!("\nFollow it as it happens:\n  {} run watch {}{flags}\n\n", this_program(), demo::SUBJECT));
     }
     if let Some(link) = link {
-        println!(
-            "Sign in, to approve and to look around: become the first admin here, once, within the hour:\n  {link}\n"
-        );
+        say_on(&format!(
+            "Sign in, to approve and to look around: become the first admin here, once, within the hour:\n  {link}\n\n"
+        ));
     }
     if !args.no_demo {
-        println!("An order is placed every few seconds. Card payments fail now and then, and are tried again.");
-        println!(
+        say_on("An order is placed every few seconds. Card payments fail now and then, and are tried again.");
+        say_on(&format!(
             "A refund waits until a person approves it: sign in, or see `{} approval list{flags}`.",
             this_program()
-        );
-        println!("Try it: kill -9 {}, start again, and watch every order go on where it was.", std::process::id());
+        ));
+        say_on(&format!(
+            "Try it: kill -9 {}, start again, and watch every order go on where it was.",
+            std::process::id()
+        ));
     }
-    println!("Press Ctrl-C to stop.\n");
+    say_on("Press Ctrl-C to stop.\n\n");
 
     let following = tokio::spawn(timeline::follow(engine.clone(), tenant));
     let driving = (!args.no_demo).then(|| tokio::spawn(demo::drive(engine.clone(), tenant, stop.clone())));
@@ -130,7 +134,7 @@ pub async fn run(mut args: UpArgs) -> anyhow::Result<()> {
             Some(why)
         }
     };
-    println!("\nStopping: running steps finish, the rest waits in the store.");
+    say_on("\nStopping: running steps finish, the rest waits in the store.");
     stop.cancel();
     let worked = futures::future::join_all(workers.into_iter().map(EmbeddedWorker::joined)).await;
     if let Some(sweeping) = sweeping {

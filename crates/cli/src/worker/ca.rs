@@ -18,7 +18,7 @@ use super::token;
 use crate::client::ClientArgs;
 use crate::config::data_folder;
 use crate::output::exit::{Exit, ExitError};
-use crate::output::{Printer, span};
+use crate::output::{Printer, say_aside, span};
 use crate::server::tls::{AUTHORITY, AUTHORITY_KEY, CERTIFICATE, FOLDER, KEY};
 
 /// Within this a running server signs with a new authority: it looks at its files every two seconds.
@@ -102,7 +102,10 @@ pub async fn run(args: CaArgs) -> anyhow::Result<()> {
         CaVerb::Init(named) => init(printer, &named),
         CaVerb::Server(named) => {
             let folder = CaFolder::of(&named.place);
-            folder.sign_server(&folder.authority()?, &named.names)?;
+            let authority = folder.authority()?;
+            let before = folder.issuer_of_server();
+            folder.sign_server(&authority, &named.names)?;
+            folder.warn_of_new_issuer(before.as_deref());
             printer.note(&format!(
                 "Wrote {}; a running server takes it within seconds.",
                 folder.path(CERTIFICATE).display()
@@ -316,6 +319,26 @@ impl CaFolder {
             .map_err(|error| ExitError::saying(Exit::Usage, error.to_string()))?;
         self.write(KEY, &issued.key, 0o600)?;
         self.write(CERTIFICATE, &issued.certificate, 0o644)
+    }
+
+    /// The authority that has signed the server's certificate, where there is one.
+    fn issuer_of_server(&self) -> Option<String> {
+        Some(CertificateFacts::of_pem(&self.read(CERTIFICATE).ok()?).ok()?.issuer)
+    }
+
+    /// Tells who must trust another authority from now on: nobody here knows who has a copy of the file of before.
+    fn warn_of_new_issuer(&self, before: Option<&str>) {
+        let now = self.issuer_of_server();
+        if let (Some(before), Some(now)) = (before, &now)
+            && before != now
+        {
+            say_aside(&format!(
+                "interlock: the server's certificate is signed by another authority now ({now}; it was {before}). Whoever trusts the \
+                 server by a copy of {} that was made before `interlock worker ca rotate` (--ca, INTERLOCK_CA, --identity of a \
+                 worker that has not renewed its certificate since) cannot connect until that copy is replaced: do that now.",
+                self.path(AUTHORITY).display()
+            ));
+        }
     }
 
     /// Refuses while the server shows a certificate by one of the authorities: what trusts the current one alone could not reach it.

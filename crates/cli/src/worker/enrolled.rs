@@ -17,7 +17,7 @@ use zeroize::Zeroizing;
 
 use crate::output::causes::causes;
 use crate::output::exit::{Exit, ExitError};
-use crate::output::span;
+use crate::output::{say_aside, span};
 
 const KEY: &str = "worker.key";
 const CERTIFICATE: &str = "worker.pem";
@@ -63,12 +63,12 @@ impl IdentityFolder {
             ExitError::saying(Exit::NotPermitted, format!("this worker could not enrol at {}: {error}", place.server))
         })?;
         self.keep(&certificate)?;
-        eprintln!(
+        say_aside(&format!(
             "interlock: enrolled as {}, until {}; its key and certificate are in {}",
             certificate.identity,
             span::instant(certificate.expires_at),
             self.0.display()
-        );
+        ));
         Ok(())
     }
 

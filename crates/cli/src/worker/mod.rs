@@ -32,7 +32,7 @@ use crate::client::{ClientArgs, trust};
 use crate::config::{ConfigArg, LogArgs};
 use crate::identity::key_file;
 use crate::output::exit::{Exit, ExitError};
-use crate::output::span;
+use crate::output::{say_aside, span};
 use crate::server::broker::BrokerArg;
 use crate::server::commands::CommandArgs;
 use crate::server::connectors::{ConnectorArgs, CredentialSweeper, no_secrets};
@@ -213,8 +213,8 @@ pub async fn run(args: WorkerArgs) -> anyhow::Result<()> {
         }
         Some(WorkerVerb::Forget { client, which }) => {
             let (client, printer) = client.open()?;
-            let session = show::find(&client, &which).await?;
-            service::forget(&client, printer, session).await
+            let sessions = show::over(&client, &which).await?;
+            service::forget(&client, printer, &sessions).await
         }
         Some(WorkerVerb::Ca(args)) => ca::run(args).await,
         Some(WorkerVerb::Token(args)) => token::run(args).await,
@@ -318,7 +318,7 @@ async fn start(args: StartWorkerArgs) -> anyhow::Result<()> {
         (TransportKind::Redis, Some(broker)) => http.with_channel().with_broker(broker),
         (TransportKind::Websocket | TransportKind::Redis, _) => http.with_channel(),
     };
-    let transport = ReportingTransport::new(http.clone(), &server, &names);
+    let transport = ReportingTransport::new(http.clone(), &server, &names).with_identity(args.identity.clone());
     let enrolled = identity.is_some();
     let name = args.name.or_else(|| identity.as_ref().and_then(IdentityFolder::name));
     let options = WorkerOptions {
@@ -336,7 +336,7 @@ async fn start(args: StartWorkerArgs) -> anyhow::Result<()> {
     let stopping = stop.clone();
     tokio::spawn(async move {
         crate::server::shutdown::asked().await;
-        eprintln!("interlock: draining; running steps finish, then this worker stops");
+        say_aside("interlock: draining; running steps finish, then this worker stops");
         stopping.cancel();
     });
     // Not only until `stop`: what goes on while the worker drains is told to the server, too.
@@ -364,7 +364,15 @@ fn labels(given: &[String]) -> anyhow::Result<BTreeMap<String, String>> {
             ExitError::saying(Exit::Usage, what)
         })
     };
-    given.iter().map(pair).collect()
+    let mut labels = BTreeMap::new();
+    for text in given {
+        let (name, value) = pair(text)?;
+        if let Some(other) = labels.insert(name.clone(), value) {
+            let what = format!("`--label {text}`: the label `{name}` is given twice, and was `{other}` before");
+            return Err(ExitError::saying(Exit::Usage, what));
+        }
+    }
+    Ok(labels)
 }
 
 /// What a sandbox can do is proven, not said.

@@ -112,8 +112,8 @@ async fn try_out(sandbox: &Sandbox, args: TryArgs) -> anyhow::Result<()> {
     let refused = |error: &dyn std::fmt::Display| ExitError::saying(Exit::Usage, error.to_string());
     let mut rules = CommandRules::default();
     let program = args.argv.first().cloned().unwrap_or_default();
-    let rule = format!("{program} {{arguments...}}").parse().map_err(|error| refused(&error))?;
-    rules.allow.push(rule);
+    // What is no program makes no rule, and is refused for what it is.
+    rules.allow.extend(format!("{program} {{arguments...}}").parse::<CommandRule>().ok());
     // Word for word it also names what the command starts, as in `env A=1 id`. Words with spaces fit the first rule alone.
     rules.allow.extend(args.argv.join(" ").parse::<CommandRule>().ok());
     let command = rules.permit(args.profile, args.argv).map_err(|error| refused(&error))?;

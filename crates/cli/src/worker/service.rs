@@ -63,8 +63,10 @@ pub async fn end_maintenance(client: &Client, printer: Printer, session: Session
     printer.show(&worker, |_| format!("`{}` is in no maintenance; it is {}.\n", visible(&worker.worker), worker.state))
 }
 
-pub async fn forget(client: &Client, printer: Printer, session: SessionId) -> anyhow::Result<()> {
-    client.call(Method::DELETE, fill(path::WORKER, &[("session", &session)])).done().await?;
-    printer.note(&format!("Forgot {session}."));
+pub async fn forget(client: &Client, printer: Printer, sessions: &[SessionId]) -> anyhow::Result<()> {
+    for session in sessions {
+        client.call(Method::DELETE, fill(path::WORKER, &[("session", session)])).done().await?;
+        printer.note(&format!("Forgot {session}."));
+    }
     Ok(())
 }

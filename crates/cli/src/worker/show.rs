@@ -3,11 +3,11 @@
 use std::fmt::Write;
 
 use interlock_core::ids::SessionId;
-use interlock_core::state::AssignmentState;
+use interlock_core::state::{AssignmentState, WorkerState};
 use interlock_core::text::nearest::hint;
 use interlock_core::text::visible::visible;
 use interlock_core::time::Timestamp;
-use interlock_protocol::operations::{WorkerDetail, WorkerList, path};
+use interlock_protocol::operations::{WorkerDetail, WorkerList, WorkerView, path};
 
 use super::{hindrance, list};
 use crate::client::{Client, fill};
@@ -36,8 +36,7 @@ pub async fn find(client: &Client, text: &str) -> anyhow::Result<SessionId> {
     let ends = |id: SessionId| suffix.len() >= SUFFIX_CHARS_MIN && id.to_string().ends_with(suffix);
     let found: Vec<_> = workers.iter().filter(|worker| worker.worker == text || ends(worker.session_id)).collect();
     // A name that was used again means the one that was heard of last; they are listed in that order.
-    let living: Vec<_> =
-        found.iter().filter(|worker| worker.state != interlock_core::state::WorkerState::Offline).collect();
+    let living: Vec<_> = found.iter().filter(|worker| worker.state != WorkerState::Offline).collect();
     match (&living[..], &found[..]) {
         ([one], _) => Ok(one.session_id),
         ([], [first, ..]) => Ok(first.session_id),
@@ -53,6 +52,15 @@ pub async fn find(client: &Client, text: &str) -> anyhow::Result<SessionId> {
             Err(ExitError::saying(Exit::NotFound, what))
         }
     }
+}
+
+/// The sessions that are over of the worker of this name; where there are none, the one that is meant by the text.
+pub async fn over(client: &Client, text: &str) -> anyhow::Result<Vec<SessionId>> {
+    let workers = client.get(path::WORKERS).query("all", Some(true)).send::<WorkerList>().await?.workers;
+    let is_over = |worker: &&WorkerView| worker.state == WorkerState::Offline && worker.running == 0;
+    let named = workers.iter().filter(|worker| worker.worker == text).filter(is_over);
+    let sessions: Vec<SessionId> = named.map(|worker| worker.session_id).collect();
+    if sessions.is_empty() { Ok(vec![find(client, text).await?]) } else { Ok(sessions) }
 }
 
 fn page(detail: &WorkerDetail, now: Timestamp, paint: Paint, width: usize) -> String {

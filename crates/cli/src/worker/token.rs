@@ -145,13 +145,22 @@ async fn find(client: &Client, named: &str) -> anyhow::Result<WorkerIdentityId> 
     let found: Vec<_> = all.iter().filter(|worker| worker.revoked_at.is_none() && worker.name == named).collect();
     match found[..] {
         [one] => Ok(one.identity),
-        [] => Err(ExitError::saying(Exit::NotFound, format!("no worker that may enrol, or has, is called `{named}`"))),
+        [] => Err(ExitError::saying(Exit::NotFound, nobody(&all, named))),
         [..] => {
             let ids: Vec<_> = found.iter().map(|worker| worker.identity.to_string()).collect();
             let what =
                 format!("{} workers are called `{named}`; name one by its identity: {}", ids.len(), ids.join(", "));
             Err(ExitError::saying(Exit::NotFound, what))
         }
+    }
+}
+
+/// Why no identity that counts has this name.
+fn nobody(all: &[WorkerIdentityView], named: &str) -> String {
+    let revoked = all.iter().find(|worker| worker.name == named).and_then(|worker| worker.revoked_at);
+    match revoked {
+        Some(at) => format!("`{named}` is revoked already, since {}", span::instant(at)),
+        None => format!("no worker that may enrol, or has, is called `{named}`"),
     }
 }
 

@@ -5,8 +5,8 @@ use interlock_protocol::workflows::{Applied, File, path};
 
 use super::files;
 use crate::client::{Client, ClientError};
-use crate::output::Printer;
 use crate::output::exit::{Exit, ExitError};
+use crate::output::{Printer, say_aside};
 
 #[derive(Debug, Args)]
 pub struct ApplyArgs {
@@ -38,7 +38,7 @@ pub async fn run(client: &Client, printer: Printer, args: ApplyArgs) -> anyhow::
             Ok(applied) => all.push(applied),
             Err(ClientError::Refused { problem, .. }) if !problem.diagnostics.is_empty() => {
                 for found in &problem.diagnostics {
-                    eprintln!("{file}:{}:{}: {}", found.line, found.column, found.message);
+                    say_aside(&format!("{file}:{}:{}: {}", found.line, found.column, found.message));
                 }
                 return Err(ExitError::saying(Exit::Refused, format!("the server refuses {file}")));
             }

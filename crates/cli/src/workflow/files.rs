@@ -8,8 +8,8 @@ use interlock_workflow::diagnostic::{Diagnostics, Style};
 use interlock_workflow::limits::SOURCE_BYTES_MAX;
 use interlock_workflow::{Checked, parse};
 
-use crate::output::Printer;
 use crate::output::exit::{Exit, ExitError};
+use crate::output::{Printer, say_aside};
 
 /// What is there, or is written like a path; every other word is a workflow's name.
 pub fn is_file(which: &str) -> bool {
@@ -48,7 +48,7 @@ pub fn checked(path: &str, printer: Printer) -> anyhow::Result<Checked> {
     let mut checked = parse(path, &text(path)?).map_err(|found| refused(&found, printer))?;
     if !checked.warnings.is_empty() {
         let found = Diagnostics { source: checked.source, list: checked.warnings };
-        eprint!("{}", found.render(style(printer)));
+        say_aside(&found.render(style(printer)));
         (checked.source, checked.warnings) = (found.source, found.list);
     }
     Ok(checked)
@@ -58,12 +58,12 @@ pub fn checked(path: &str, printer: Printer) -> anyhow::Result<Checked> {
 pub fn warn(name: &str, source: &str, printer: Printer) {
     let Ok(checked) = parse(name, source) else { return };
     if !checked.warnings.is_empty() {
-        eprint!("{}", Diagnostics { source: checked.source, list: checked.warnings }.render(style(printer)));
+        say_aside(&Diagnostics { source: checked.source, list: checked.warnings }.render(style(printer)));
     }
 }
 
 pub fn refused(found: &Diagnostics, printer: Printer) -> anyhow::Error {
-    eprint!("{}", found.render(style(printer)));
+    say_aside(&found.render(style(printer)));
     ExitError::saying(Exit::Unsuccessful, count(found))
 }
 

@@ -122,7 +122,9 @@ fn an_enrolled_worker_goes_on_while_the_authority_is_replaced_until_it_is_revoke
     assert!(refused.code == 65 && refused.err.contains("run `interlock worker ca server` first"), "{refused:?}");
 
     // The server shows a certificate of the next authority, and nothing trusts the first one any more.
-    harness.ca("server");
+    let signed = harness.ca("server");
+    assert!(signed.err.contains(&next) && signed.err.contains("cannot connect until"), "{signed:?}");
+    assert!(!harness.ca("server").err.contains("cannot connect until"), "the authority is the same");
     let only_next = up.file("next.pem", &harness.certificates("data/tls/ca.pem")[0]);
     let asks = format!("curl -s --cacert {only_next} {}/healthz", up.server());
     assert!(eventually(|| up.shell(&asks).code == 0), "the server goes on with its old certificate");
@@ -146,6 +148,8 @@ fn an_enrolled_worker_goes_on_while_the_authority_is_replaced_until_it_is_revoke
 
     let revoked = up.run(&["worker", "token", "revoke", "build-7", "--yes"]);
     assert_eq!(revoked.code, 0, "{revoked:?}");
+    let again = up.run(&["worker", "token", "revoke", "build-7", "--yes"]);
+    assert!(again.code == 66 && again.err.contains("`build-7` is revoked already"), "{again:?}");
     let refused = harness.run_worker("identity", &[]);
     assert!(refused.code == 77 && refused.err.contains("`interlock worker token list` says so"), "{refused:?}");
     assert!(up.run(&["worker", "token", "list"]).out.contains("revoked"));

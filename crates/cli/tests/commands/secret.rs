@@ -49,7 +49,9 @@ fn a_worker_takes_secrets_from_an_encrypted_file() {
     assert!(stored.code == 0 && stored.out.contains("SHOP_TOKEN is stored"), "{stored:?}");
     assert_eq!(secret(&["set", "EMPTY"], "\n").code, 2);
     assert_eq!(secret(&["set", "../x"], VALUE).code, 2);
-    assert_eq!(secret(&["set", "OTHER"], "x").code, 0);
+    let short = secret(&["set", "OTHER"], "abc\n");
+    assert!(short.code == 2 && short.err.contains("fewer than 4 bytes"), "{short:?}");
+    assert_eq!(secret(&["set", "OTHER"], "abcd").code, 0);
     assert_eq!(secret(&["remove", "OTHER"], "").code, 0);
     assert_eq!(secret(&["remove", "OTHER"], "").code, 66);
     let listed = secret(&["list", "-o", "json"], "");

@@ -3,7 +3,9 @@
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Stdio};
 
-use crate::harness::Up;
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::harness::{Up, eventually};
 
 /// Reads until a line says this; the whole text comes along.
 fn until(output: impl std::io::Read, says: &str) -> String {
@@ -74,6 +76,40 @@ fn a_worker_says_what_it_is_connected_to_and_does_the_work() {
     assert!(said.contains("http://127.0.0.1:9") && said.contains("interlock up"), "{said}");
 }
 
+/// What it says as it stops goes to nobody; it stops all the same.
+#[test]
+fn a_worker_whose_messages_nobody_reads_stops_when_it_is_asked() {
+    let up = Up::start(&["--no-demo"]);
+    let (server, data) = (up.server(), up.path("data").display().to_string());
+    let arguments = ["worker", "--server", &server, "--data", &data, "--task", "echo=cat"];
+    let mut worker = KilledOnDrop(up.command().args(arguments).stderr(Stdio::piped()).spawn().unwrap());
+    until(worker.0.stderr.take().unwrap(), "connected to");
+    kill_process(Pid::from_child(&worker.0), Signal::TERM).unwrap();
+    let worker = std::cell::RefCell::new(worker);
+    assert!(eventually(|| worker.borrow_mut().0.try_wait().unwrap().is_some()));
+    assert!(worker.borrow_mut().0.wait().unwrap().success());
+}
+
+/// A worker that was started again has several sessions; its name means all of them.
+#[test]
+fn a_name_is_forgotten_with_all_its_sessions_that_are_over() {
+    let up = Up::start(&["--no-demo"]);
+    let (server, data) = (up.server(), up.path("data").display().to_string());
+    for _ in 0..2 {
+        let arguments = ["worker", "--server", &server, "--data", &data, "--name", "w1", "--task", "echo=cat"];
+        let mut worker = KilledOnDrop(up.command().args(arguments).stderr(Stdio::piped()).spawn().unwrap());
+        until(worker.0.stderr.take().unwrap(), "connected to");
+        kill_process(Pid::from_child(&worker.0), Signal::TERM).unwrap();
+        assert!(worker.0.wait().unwrap().success());
+    }
+    let listed = || up.run(&["worker", "list", "--all"]).out.matches("w1").count();
+    assert_eq!(listed(), 2);
+    let missing = up.run(&["worker", "forget", "nosuch"]);
+    assert!(missing.code != 0 && missing.err.matches("`w1`").count() == 1, "{missing:?}");
+    assert_eq!(up.run(&["worker", "forget", "w1"]).code, 0);
+    assert_eq!(listed(), 0);
+}
+
 #[test]
 fn a_worker_is_refused_at_once_what_it_could_not_do_later() {
     let up = Up::start(&["--no-demo"]);
@@ -84,6 +120,8 @@ fn a_worker_is_refused_at_once_what_it_could_not_do_later() {
     let plain = up.file("plain.sh", "#!/bin/sh\n");
     assert!(worker(&format!("a={plain}")).err.contains(&format!("chmod +x {plain}")));
     assert!(worker("a=no-such-program-anywhere").err.contains("on the PATH"));
+    let twice = up.run(&["worker", "--task", "a=cat", "--label", "rack=a", "--label", "rack=b"]);
+    assert!(twice.code == 2 && twice.err.contains("`rack` is given twice"), "{twice:?}");
 }
 
 #[test]

@@ -209,7 +209,6 @@ pub(super) fn continue_with(draft: &mut Draft<'_>, claimer: &Claimer) {
         && draft.control == Control::Active
         && !draft.has_lapsed(draft.position)
     {
-        debug_assert_eq!(step.state(), StepState::Ready);
         let (session, standing) = (claimer.session, draft.standing.take());
         let names_effects = claimer.skills.names_effects;
         let claimed =

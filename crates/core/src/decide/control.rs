@@ -54,6 +54,20 @@ fn directive_due(draft: &Draft<'_>) -> bool {
     }
 }
 
+/// The step that the run is in doubt about. The run counts as paused then, whether or not an operator has paused it.
+fn doubted_step(draft: &Draft<'_>) -> Option<String> {
+    let is_in_doubt = matches!(draft.current().phase, Phase::InDoubt { .. });
+    is_in_doubt.then(|| draft.key(draft.position))
+}
+
+/// Refuses what would go past a doubt.
+fn check_no_doubt(draft: &Draft<'_>) -> Result<(), Rejection> {
+    match doubted_step(draft) {
+        Some(step) => Err(Rejection::StepInDoubt { run: draft.run.id, step }),
+        None => Ok(()),
+    }
+}
+
 /// Whether the approval is open and is what the run waits for. A request to skip its step is not: the run is stopped.
 fn is_question(approval: &Approval) -> bool {
     approval.state == ApprovalState::Requested && !guard::is_open_skip(approval)
@@ -64,11 +78,12 @@ fn waits_for_approval(draft: &Draft<'_>) -> bool {
 }
 
 pub(super) fn resume(draft: &mut Draft<'_>) -> Result<(), Rejection> {
-    if draft.control != Control::Paused {
+    let doubted = doubted_step(draft);
+    if draft.control != Control::Paused && doubted.is_none() {
         return Err(refuse(draft, "only a paused run can be resumed"));
     }
     if directive_due(draft) {
-        return Err(Rejection::DirectiveDue { run: draft.run.id });
+        return Err(Rejection::DirectiveDue { run: draft.run.id, doubted });
     }
     go_active(draft);
     Ok(())
@@ -87,6 +102,7 @@ fn go_active(draft: &mut Draft<'_>) {
 /// Runs the step that stopped the run once more, in a new iteration with a fresh budget. A gate asks anew, and so does
 /// the approval of a step that one guards.
 pub(super) fn retry(draft: &mut Draft<'_>, input: Option<Json>) -> Result<(), Rejection> {
+    check_no_doubt(draft)?;
     if draft.control != Control::Paused {
         return Err(refuse(draft, "a step can be retried only while the run is paused"));
     }
@@ -206,6 +222,7 @@ pub(super) fn skip(draft: &mut Draft<'_>, reason: String, voter: Option<&Voter>)
     if reason.trim().is_empty() {
         return Err(Rejection::InvalidInput { what: "skipping a step needs a reason".into() });
     }
+    check_no_doubt(draft)?;
     if draft.control != Control::Paused {
         return Err(refuse(draft, "a step can be skipped only while the run is paused"));
     }
@@ -233,8 +250,9 @@ pub(super) fn pass_over(draft: &mut Draft<'_>, why: String) -> Result<(), Reject
 /// Goes back to a step and runs from there again. What was done stays in the journal. The gates that guard the step are
 /// gone back over as well: they ask anew.
 pub(super) fn restart_from(draft: &mut Draft<'_>, position: u32) -> Result<(), Rejection> {
+    check_no_doubt(draft)?;
     if draft.control != Control::Paused || draft.current().state() == StepState::Running {
-        return Err(refuse(draft, "it can be restarted only while it is paused, with nothing running or in doubt"));
+        return Err(refuse(draft, "it can be restarted only while it is paused, with nothing running"));
     }
     if draft.len() > draft.run.forward_len() {
         return Err(refuse(draft, "a rollback has begun, so it cannot be restarted"));

@@ -229,7 +229,7 @@ impl<'a> Draft<'a> {
 
     /// Stops before a step begins until something has been found out about it.
     pub fn needs(&mut self, position: u32, occasion: Occasion) {
-        debug_assert!(self.need.is_none(), "one step begins at a time");
+        assert!(self.need.is_none(), "one step begins at a time");
         self.need = Some(Need { position, occasion });
     }
 
@@ -428,7 +428,7 @@ impl<'a> Draft<'a> {
     }
 
     fn close_row(&mut self) {
-        debug_assert!(!self.events.is_empty(), "a journal row without an event has no seq of its own");
+        assert!(!self.events.is_empty(), "a journal row without an event has no seq of its own");
         let first_seq = self.seq + 1;
         self.seq += self.events.len() as u64;
         self.rows.push(JournalRow {
@@ -492,7 +492,7 @@ impl<'a> Draft<'a> {
         if !self.events.is_empty() || self.done.is_some() {
             self.close_row();
         }
-        debug_assert!(
+        assert!(
             self.run.version == 0 || state == self.run.state || machine::run::allowed(self.run.state, state),
             "{} -> {state} is no arrow",
             self.run.state

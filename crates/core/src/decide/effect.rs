@@ -417,7 +417,7 @@ pub(super) fn resolve(draft: &mut Draft<'_>, resolve: Resolve) -> Result<(), Rej
     let Resolve { position, resolution, output, reason } = resolve;
     super::control::check_reason(&reason)?;
     let event = StepEvent::Resolved(resolution);
-    let from = draft.current().state();
+    let from = draft.step(position).state();
     let Phase::InDoubt { known_at, .. } = draft.current().phase else {
         return Err(Rejection::InvalidTransition { run: draft.run.id, step: draft.key(position), from, event });
     };

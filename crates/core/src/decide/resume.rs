@@ -109,7 +109,8 @@ pub fn undo(run: &Run, from: u32) -> Result<Resumed, Rejection> {
         return Err(Rejection::UnknownStep { run: run.id, step: from.to_string() });
     }
     let is_undoable = |position: u32| {
-        let may_have_acted = run.steps[position as usize].is_undoable(run.spec(position), RollbackCondition::Manual);
+        let may_have_acted =
+            run.steps[position as usize].is_undoable(run.spec(position), &run.header, RollbackCondition::Manual);
         may_have_acted && !run.has_left_it_to_others(position)
     };
     if !(from..forward).any(is_undoable) {

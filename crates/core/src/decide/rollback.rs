@@ -113,7 +113,7 @@ pub(super) fn answered(
 fn to_undo(draft: &Draft<'_>, from: u32, condition: RollbackCondition) -> Vec<u32> {
     (from..draft.run.forward_len() as u32)
         .rev()
-        .filter(|position| draft.step(*position).is_undoable(draft.spec(*position), condition))
+        .filter(|position| draft.step(*position).is_undoable(draft.spec(*position), &draft.run.header, condition))
         .filter(|position| !draft.has_left_it_to_others(*position))
         .collect()
 }

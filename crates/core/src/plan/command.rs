@@ -92,7 +92,9 @@ pub fn commanded_profile(capability: &str) -> Option<&str> {
 }
 
 /// What [`environment_of`] says.
-pub const ENVIRONMENTS: &[&str] = &["prod", "staging", "dev", "none", "unknown"];
+pub const ENVIRONMENTS: &[&str] = &["prod", "staging", "dev", "none", UNKNOWN_ENVIRONMENT];
+/// The environment of profiles that this build does not know.
+pub const UNKNOWN_ENVIRONMENT: &str = "unknown";
 
 /// The environment of a profile, in the words of the policy.
 pub fn environment_of(profile: Option<&str>) -> &'static str {
@@ -101,7 +103,7 @@ pub fn environment_of(profile: Option<&str>) -> &'static str {
         Some("prod-critical" | "prod-standard") => "prod",
         Some("staging-standard") => "staging",
         Some("dev-flex") => "dev",
-        Some(_) => "unknown",
+        Some(_) => UNKNOWN_ENVIRONMENT,
     }
 }
 

@@ -60,6 +60,14 @@ pub const POLICY_DENIED: &str = "POLICY_DENIED";
 pub const POLICY_UNAVAILABLE: &str = "POLICY_UNAVAILABLE";
 /// The code of the error of a rollback that was carried out, and of which nothing shows that it took.
 pub const ROLLBACK_UNVERIFIED: &str = "ROLLBACK_UNVERIFIED";
+/// The code of the error of a command that the worker's own lists deny.
+pub const COMMAND_NOT_PERMITTED: &str = "COMMAND_NOT_PERMITTED";
+/// Error codes of a command whose confinement could not be set up on its worker: nothing has run, and another worker may do better.
+pub const SANDBOX_NOT_ATTESTED: &str = "SANDBOX_NOT_ATTESTED";
+pub const SANDBOX_NOT_SET_UP: &str = "SANDBOX_NOT_SET_UP";
+pub const SANDBOX_REFUSED: &str = "SANDBOX_REFUSED";
+/// What the codes of errors begin with where a secret could not be had. A command gets its secrets before it is started.
+const CREDENTIAL_CODES: &str = "CREDENTIAL_";
 const RESOLVED_HAPPENED: &str = "RESOLVED_HAPPENED";
 
 /// Why an attempt failed, in words for people and a code for programs.
@@ -87,6 +95,15 @@ impl StepError {
     /// What a step keeps that succeeded because a person or a probe said so, and not because its worker reported it.
     pub fn resolved_as_happened(message: impl Into<String>) -> Self {
         Self::new(ErrorClass::Terminal, RESOLVED_HAPPENED, message)
+    }
+
+    /// Whether a command's attempt that has failed with it was certainly not started.
+    pub fn is_before_start(&self) -> bool {
+        let is_refusal = matches!(
+            self.code.as_str(),
+            COMMAND_NOT_PERMITTED | SANDBOX_NOT_ATTESTED | SANDBOX_NOT_SET_UP | SANDBOX_REFUSED
+        );
+        is_refusal || self.code.starts_with(CREDENTIAL_CODES)
     }
 
     /// Whether the step that keeps it has succeeded.

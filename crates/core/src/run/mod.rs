@@ -37,7 +37,7 @@ use crate::run::assignment::RunAssignment;
 use crate::run::change::key_in_words;
 use crate::run::metrics::{ApprovalTally, RunMetrics};
 use crate::run::refused_worker::StepRefusals;
-use crate::state::{Control, Detail, EffectClass, Reason, RunState, StepState, TaskType};
+use crate::state::{Control, Detail, EffectClass, Reason, RunState, StepKind, StepState, TaskType};
 use crate::time::Timestamp;
 
 /// What is fixed when a run is made.
@@ -513,7 +513,7 @@ pub struct Awaited {
 
 impl Step {
     /// Whether a rollback under this condition has something to undo here.
-    pub(crate) fn is_undoable(&self, spec: &StepSpec, condition: RollbackCondition) -> bool {
+    pub(crate) fn is_undoable(&self, spec: &StepSpec, header: &Header, condition: RollbackCondition) -> bool {
         let declared = spec.rollback.as_ref().is_some_and(|rollback| rollback.conditions.contains(&condition));
         // A step that a restart went back over has an output as long as what it did stands.
         let may_have_acted = self.output.is_some()
@@ -525,7 +525,17 @@ impl Step {
                 }
                 _ => false,
             };
-        declared && may_have_acted && self.state() != StepState::RolledBack
+        declared && may_have_acted && self.state() != StepState::RolledBack && !self.was_not_started(spec, header)
+    }
+
+    /// Whether it is a command that has certainly not run: its only attempt was refused before the start. What an earlier attempt
+    /// has done, or one of an earlier run of the chain, its last error does not tell.
+    pub(crate) fn was_not_started(&self, spec: &StepSpec, header: &Header) -> bool {
+        let is_only_try = (self.attempt, self.iteration) == (1, 0) && self.output.is_none() && header.lineage.is_none();
+        spec.kind() == StepKind::Command
+            && self.state() == StepState::Failed
+            && is_only_try
+            && self.last_error.as_ref().is_some_and(StepError::is_before_start)
     }
 
     pub const fn state(&self) -> StepState {

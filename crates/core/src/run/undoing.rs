@@ -75,11 +75,13 @@ impl Run {
             if self.has_left_it_to_others(position) && now.attempt > 0 {
                 let why = "another run has done it: this one did nothing".to_owned();
                 left.push(LeftStep { step, position, state, why });
-            } else if now.is_undoable(spec, RollbackCondition::Manual) {
+            } else if now.is_undoable(spec, &self.header, RollbackCondition::Manual) {
                 let Some(rollback) = &spec.rollback else { continue };
                 let (by, with) = (rollback.by.in_words(), rollback.with.clone());
                 let verified_by = rollback.verify.as_ref().map(Undo::in_words);
                 undone.push(UndoneStep { step, position, state, by, with, verified_by, policy: None });
+            } else if now.was_not_started(spec, &self.header) {
+                left.push(LeftStep { step, position, state, why: "its command was never started".to_owned() });
             } else if let Some(why) = why_left(spec, state, now.attempt) {
                 left.push(LeftStep { step, position, state, why: why.to_owned() });
             }

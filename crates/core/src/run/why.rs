@@ -707,8 +707,9 @@ fn remedies(run: &Run, because: &[Cause], around: Surroundings<'_>) -> Vec<Remed
 /// Whether an operator's rollback would find something to undo.
 fn can_be_undone(run: &Run) -> bool {
     let forward = run.forward_len();
-    let is_undoable =
-        |position: usize| run.steps[position].is_undoable(run.spec(position as u32), RollbackCondition::Manual);
+    let is_undoable = |position: usize| {
+        run.steps[position].is_undoable(run.spec(position as u32), &run.header, RollbackCondition::Manual)
+    };
     // A run is rolled back once.
     run.steps.len() == forward && (0..forward).any(is_undoable)
 }

@@ -1,5 +1,7 @@
 //! The name that was probably meant.
 
+use std::collections::BTreeSet;
+
 /// The nearest of the known names, if it is near enough to be worth a guess.
 pub fn nearest<'a>(given: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let folded = given.to_ascii_lowercase().replace('-', "_");
@@ -17,7 +19,8 @@ pub fn hint<'a>(given: &str, known: impl IntoIterator<Item = &'a str> + Clone) -
     if let Some(name) = nearest(given, known.clone()) {
         return format!("did you mean `{name}`?");
     }
-    let names: Vec<_> = known.into_iter().map(|name| format!("`{name}`")).collect();
+    let mut told = BTreeSet::new();
+    let names: Vec<_> = known.into_iter().filter(|name| told.insert(*name)).map(|name| format!("`{name}`")).collect();
     match names.len() {
         0 => "there are none to choose from".to_owned(),
         1..=40 => format!("there are {}", names.join(", ")),
@@ -58,6 +61,7 @@ mod tests {
         assert_eq!(nearest("blastRadius", known), Some("blast_radius"));
         assert_eq!(nearest("colour", known), None);
         assert!(hint("colour", known).contains("`retry`"));
+        assert_eq!(hint("nosuch", ["w2", "w1", "w2"]), "there are `w2`, `w1`", "several may have one name");
         assert_eq!(nearest("order-4193", ["order-41931", "order-41932", "restart-db"]), Some("order-41931"));
     }
 }

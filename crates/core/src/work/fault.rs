@@ -10,13 +10,9 @@ use utoipa::ToSchema;
 use crate::ids::RunId;
 use crate::limits::ASSIGNMENTS_LOST_MAX;
 use crate::plan::retry::StepError;
+pub use crate::plan::retry::{SANDBOX_NOT_ATTESTED, SANDBOX_NOT_SET_UP, SANDBOX_REFUSED};
 use crate::state::{FaultCheck, PreflightCheck};
 use crate::time::{Millis, Timestamp};
-
-/// Error codes of a command whose confinement could not be set up on its worker: nothing has run, and another worker may do better.
-pub const SANDBOX_NOT_ATTESTED: &str = "SANDBOX_NOT_ATTESTED";
-pub const SANDBOX_NOT_SET_UP: &str = "SANDBOX_NOT_SET_UP";
-pub const SANDBOX_REFUSED: &str = "SANDBOX_REFUSED";
 
 /// Why a worker is `errored`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

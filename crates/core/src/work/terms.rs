@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::plan::command::ENVIRONMENTS;
+use crate::plan::command::{ENVIRONMENTS, UNKNOWN_ENVIRONMENT};
 use crate::plan::rules::PROFILES;
 use crate::text::nearest::hint;
 
@@ -62,7 +62,9 @@ impl WorkerTerms {
             [("environments", &self.environments, ENVIRONMENTS), ("profiles", &self.profiles, PROFILES)]
         {
             if let Some(name) = names.iter().find(|name| *name != ANY && !known.contains(&name.as_str())) {
-                return Err(format!("{what}: `{name}` is not known; {}", hint(name, known.iter().copied())));
+                // A profile that nobody knows is none that a person means.
+                let meant = known.iter().copied().filter(|name| *name != UNKNOWN_ENVIRONMENT);
+                return Err(format!("{what}: `{name}` is not known; {}", hint(name, meant)));
             }
         }
         Ok(())
@@ -141,6 +143,8 @@ mod tests {
         }
         let said = known("stagging", ANY).unwrap_err();
         assert_eq!(said, "environments: `stagging` is not known; did you mean `staging`?");
+        let said = known("mars", ANY).unwrap_err();
+        assert!(said.ends_with("there are `prod`, `staging`, `dev`, `none`"), "{said}");
         let said = known("dev", "corp").unwrap_err();
         assert!(said.starts_with("profiles: `corp` is not known; ") && said.contains("`prod-critical`"), "{said}");
     }

@@ -43,6 +43,15 @@ fn workers_sign_in_as_their_platform_names_them() {
 }
 
 #[test]
+fn an_environment_in_which_no_run_acts_is_told() {
+    let names = ["prod", "default", "*", "none", "staging2", "eu"].map(|name| (name.to_owned(), "corp".to_owned()));
+    let written = BTreeMap::from(names);
+    let found: Vec<&str> = environments_without_runs(&written, "eu").collect();
+    assert_eq!(found, ["staging2"]);
+    assert!(meant("staging2").contains("`staging`"), "{}", meant("staging2"));
+}
+
+#[test]
 fn what_is_not_understood_is_refused() {
     for (text, says) in [
         (String::new(), "there is no provider"),

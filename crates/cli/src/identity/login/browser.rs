@@ -13,6 +13,7 @@ use tokio::net::{TcpListener, TcpStream};
 
 use crate::client::Client;
 use crate::output::exit::{Exit, ExitError};
+use crate::output::say_aside;
 
 const PAGE: &str = "/auth/cli";
 /// How long a person may take to sign in.
@@ -37,14 +38,14 @@ pub async fn token(client: &Client, way: BrowserMode) -> anyhow::Result<PersonTo
     let server = &client.target().server;
     let address = format!("{server}{PAGE}?challenge={challenge}&state={state}");
     let code = if way == BrowserMode::Code {
-        eprintln!("Sign in at this address, and let the command line in:\n  {address}");
+        say_aside(&format!("Sign in at this address, and let the command line in:\n  {address}"));
         super::ask("Code")?.trim().to_owned()
     } else {
         let listener = TcpListener::bind("127.0.0.1:0").await.context("cannot listen on 127.0.0.1")?;
         let address = format!("{address}&port={}", listener.local_addr()?.port());
-        eprintln!("Sign in at this address, and let the command line in:\n  {address}");
+        say_aside(&format!("Sign in at this address, and let the command line in:\n  {address}"));
         if way == BrowserMode::Open && !open(&address) {
-            eprintln!("No browser could be started here; with --browser=code it may run on another machine.");
+            say_aside("No browser could be started here; with --browser=code it may run on another machine.");
         }
         tokio::time::timeout(PATIENCE, come_back(listener, &state)).await.map_err(|_| {
             ExitError::saying(

@@ -4,7 +4,7 @@
 mod browser;
 pub mod whoami;
 
-use std::io::{self, BufRead, IsTerminal, Read, Write};
+use std::io::{self, BufRead, IsTerminal, Read};
 use std::path::PathBuf;
 
 use anyhow::Context as _;
@@ -20,6 +20,7 @@ use crate::client::contexts::{Context, Contexts};
 use crate::client::target::{DEFAULT_SERVER, Target, address};
 use crate::client::{Client, Secret, local};
 use crate::output::exit::{Exit, ExitError};
+use crate::output::{ask_aside, say_aside};
 
 /// A key for programs, which may stand in the environment while a person signs in: only the flag is refused beside
 /// `--user`, so clap is not told of it.
@@ -81,7 +82,7 @@ pub async fn login(args: LoginArgs) -> anyhow::Result<()> {
     contexts.put(&name, Context { server: server.clone(), credential: Some(credential), ca })?;
     contexts.current = Some(name.clone());
     contexts.save()?;
-    eprintln!("Logged in to {server}{who}; commands use the context `{name}` now.");
+    say_aside(&format!("Logged in to {server}{who}; commands use the context `{name}` now."));
     Ok(())
 }
 
@@ -123,7 +124,7 @@ async fn key(args: &LoginArgs, target: Target) -> anyhow::Result<Secret> {
 pub async fn logout(args: LogoutArgs) -> anyhow::Result<()> {
     let mut contexts = Contexts::load()?;
     let Some(name) = args.context.or_else(|| contexts.current.clone()) else {
-        eprintln!("There is no current context, so there is no credential to forget.");
+        say_aside("There is no current context, so there is no credential to forget.");
         return Ok(());
     };
     let (server, ca) = (contexts.named(&name)?.server.clone(), contexts.named(&name)?.ca.clone());
@@ -146,7 +147,7 @@ pub async fn logout(args: LogoutArgs) -> anyhow::Result<()> {
         Some(_) => "The key is forgotten here; revoke it on the server with `interlock key revoke`.".to_owned(),
         None => "It had no credential.".to_owned(),
     };
-    eprintln!("Logged out of `{name}`. {what}");
+    say_aside(&format!("Logged out of `{name}`. {what}"));
     Ok(())
 }
 
@@ -203,15 +204,14 @@ pub fn ask(what: &str) -> anyhow::Result<String> {
         stdin.lock().take(KEY_BYTES_MAX).read_to_string(&mut key).context("cannot read the key from stdin")?;
         return Ok(key);
     }
-    eprint!("{what}: ");
-    io::stderr().flush()?;
+    ask_aside(&format!("{what}: "))?;
     let before = tcgetattr(&stdin)?;
     let mut quiet = before.clone();
     quiet.local_modes.remove(LocalModes::ECHO);
     tcsetattr(&stdin, OptionalActions::Flush, &quiet)?;
     let read = stdin.lock().take(KEY_BYTES_MAX).read_line(&mut key);
     let restored = tcsetattr(&stdin, OptionalActions::Flush, &before);
-    eprintln!();
+    say_aside("");
     read.context("cannot read the key")?;
     restored?;
     Ok(key)

@@ -49,11 +49,27 @@ fn a_doubt_stops_the_run_and_every_way_of_going_on_blindly() {
     {
         case.refuse(command);
     }
-    case.tell(pause());
-    assert!(matches!(case.refuse(Command::Resume), Rejection::DirectiveDue { .. }));
-    for command in [retry(), skip(), Command::RestartFrom { position: 0 }] {
-        case.refuse(command);
+    for is_paused in [false, true] {
+        if is_paused {
+            case.tell(pause());
+        }
+        let no = case.refuse(Command::Resume);
+        assert_eq!(no.code(), "RUN_DIRECTIVE_DUE");
+        for no in [no, case.refuse(retry()), case.refuse(skip()), case.refuse(Command::RestartFrom { position: 0 })] {
+            assert!(no.to_string().contains("is in doubt") && no.to_string().contains("run resolve"), "{no}");
+        }
     }
+}
+
+/// The rollback goes on, and the doubt that it has ended is no step of its own.
+#[test]
+fn a_resolution_of_a_step_that_is_being_undone_is_refused_for_that_step() {
+    let mut case = Case::of(plan(vec![task("a").undoable(), unsafe_step().undoable()]));
+    case.run_step().claim().tells(|case| case.intent(EffectClass::Unsafe)).tells(Case::lease_expired).tell(roll_back());
+    let of_step =
+        Command::Resolve { position: 1, resolution: Resolution::Happened, output: None, reason: "looked it up".into() };
+    let no = case.refuse(of_step);
+    assert!(matches!(&no, Rejection::InvalidTransition { from: StepState::Canceled, .. }), "{no}");
 }
 
 #[test]

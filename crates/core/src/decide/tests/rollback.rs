@@ -1,13 +1,16 @@
 //! Rollback: which steps, in which order, and what happens when undoing fails.
 
-use super::case::{Case, START, cancel, json, pause, retry, roll_back, skip};
-use super::plans::{Tuned, gate, plan, signal, task, tasks};
+use std::collections::BTreeMap;
+
+use super::case::{Case, Opening, START, cancel, json, pause, retry, roll_back, skip};
+use super::plans::{Tuned, gate, plan, signal, task, tasks, under_profile};
 use crate::decide::{Command, Outcome};
 use crate::limits;
 use crate::machine::step::Resolution;
-use crate::plan::retry::{ErrorClass, ROLLBACK_UNVERIFIED, StepError};
+use crate::plan::retry::{COMMAND_NOT_PERMITTED, ErrorClass, ROLLBACK_UNVERIFIED, SANDBOX_REFUSED, StepError};
 use crate::plan::{OnDenial, OnFailure, Plan, RollbackCondition, StepSpec, Work};
 use crate::rejection::Rejection;
+use crate::run::Lineage;
 use crate::run::change::SideWrite;
 use crate::state::{Control, EffectClass, Reason, ReceiptState, RunState, StepState};
 use crate::time::Millis;
@@ -65,6 +68,41 @@ fn only_what_may_have_acted_is_undone() {
     let mut wrote = Case::of(steps(task("b").undoable().effect(EffectClass::Unsafe)));
     wrote.run_step().claim().dies();
     assert_eq!(undone(&wrote), [1, 0]);
+}
+
+/// Only where no attempt can have begun: an earlier one may have, whatever the last one says.
+#[test]
+fn a_command_that_was_never_started_is_not_undone() {
+    let failing = |lineage: Option<Lineage>, first: Option<&str>, last: &str| {
+        let work = Work::Command { argv: vec!["/bin/true".into()], env: BTreeMap::new() };
+        let command = StepSpec::new("b", work).undoable().attempts(2);
+        let plan = under_profile(vec![task("a").undoable(), command]);
+        let mut case = Opening { lineage, ..Opening::of(plan) }.start();
+        case.run_step();
+        if let Some(code) = first {
+            let error = StepError::new(ErrorClass::Unavailable, code, "no");
+            case.claim().tells(|case| case.reports(Outcome::Retry { error, backoff: None }));
+        }
+        let error = StepError::new(ErrorClass::Terminal, last, "no");
+        case.claim().tells(|case| case.reports(Outcome::Dead { error }));
+        case
+    };
+    for code in [COMMAND_NOT_PERMITTED, SANDBOX_REFUSED, "CREDENTIAL_UNAVAILABLE"] {
+        let case = failing(None, None, code);
+        assert_eq!((undone(&case), case.state()), (vec![0], RunState::RollingBack), "{code}");
+    }
+    for (first, last) in [(None, "COMMAND_FAILED"), (Some("COMMAND_FAILED"), COMMAND_NOT_PERMITTED)] {
+        assert_eq!(undone(&failing(None, first, last)), [1, 0], "{first:?} {last}");
+    }
+    // A run that goes on from another does not know what that one's attempts have done.
+    let run = failing(None, None, COMMAND_NOT_PERMITTED).run.id;
+    let lineage = Lineage { root_run_id: run, resumed_from: run, resume_count: 1 };
+    assert_eq!(undone(&failing(Some(lineage), None, COMMAND_NOT_PERMITTED)), [1, 0]);
+    // What the code of a task says is its own word, and not the worker's.
+    let mut other = Case::of(plan(vec![task("a").undoable()]));
+    let error = StepError::new(ErrorClass::Terminal, COMMAND_NOT_PERMITTED, "no");
+    other.claim().tells(|case| case.reports(Outcome::Dead { error }));
+    assert_eq!(undone(&other), [0]);
 }
 
 #[test]

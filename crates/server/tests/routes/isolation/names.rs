@@ -309,6 +309,11 @@ pub fn valid(path: &str, own: &Things, fresh: &str) -> Option<Value> {
         "/webhooks" => json!({ "name": fresh, "source": "github" }),
         "/webhook-endpoints" => json!({ "url": "https://example.org/", "events": ["approval.expired"] }),
         "/executions" => json!({ "ticket_id": fresh, "runbook_id": own.workflow }),
+        // One that has few tests: those of the shipped policy, which are the default, are many.
+        "/policy/tests" => {
+            let decision = r#"{"verdict": "allow", "tier": "low", "obligations": null, "reasons": []}"#;
+            json!({ "files": { "all.rego": format!("package interlock\n\ndecision := {decision}\n") } })
+        }
         "/delegations" => {
             let mark = &own.mark;
             json!({ "delegator": format!("{mark}-ada"), "delegate": format!("{mark}-bob"), "until": until, "reason": "x" })
