@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
+use axum::http::StatusCode;
 use interlock_protocol::problem::{PROBLEM_JSON, Problem};
 use serde_json::json;
 use utoipa::openapi::extensions::ExtensionsBuilder;
@@ -13,6 +14,7 @@ use utoipa::openapi::{ContentBuilder, RefOr, Response, ResponseBuilder, Schema, 
 use utoipa::{PartialSchema, ToSchema};
 
 use super::codes;
+use crate::limits;
 
 const ERRORS: &str = include_str!("../../../../docs/reference/errors.md");
 
@@ -33,6 +35,9 @@ static CODES: LazyLock<Codes> = LazyLock::new(|| {
     }
     codes
 });
+
+/// The one refusal without a problem: the connection answers it, before there is a request.
+const HEAD_TOO_LONG: &str = "HeadTooLong";
 
 /// Who may ask, as far as refusals are concerned.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -88,6 +93,8 @@ pub fn add(operation: &mut Operation, (method, path): (&str, &str), kind: Kind) 
         };
         responses.insert(status.to_string(), answer);
     }
+    let too_long = StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE.as_str().to_owned();
+    responses.insert(too_long, RefOr::Ref(Ref::from_response_name(HEAD_TOO_LONG)));
 }
 
 /// Those of a status's codes that are in a list.
@@ -108,6 +115,11 @@ fn component_of_all(status: u16) -> String {
 /// Adds the refusals themselves: one schema a status, whose `code` is one of the list, and the answers that operations share.
 pub fn describe(components: &mut Components) {
     components.schemas.insert(Problem::name().into_owned(), Problem::schema());
+    let described = format!(
+        "The head of the request, its address and headers, is longer than {} KiB. There is no body, and the connection is closed.",
+        limits::HEAD_BYTES_MAX >> 10
+    );
+    components.responses.insert(HEAD_TOO_LONG.to_owned(), RefOr::T(Response::new(described)));
     for (status, listed) in &*CODES {
         components.schemas.insert(component(*status), RefOr::T(schema(listed)));
         let of_all = among(listed, codes::OF_ALL);
