@@ -177,12 +177,16 @@ pub(crate) const MAKE_VARIABLES: &[&str] = &[
     "YFLAGS",
 ];
 
-/// Programs that start a command on another host or in a container, with the words that must be there for it. What is denied is
-/// looked for among its words too.
+/// Programs that start a command elsewhere: on another host, in a container, or in an environment that they make for it; with the
+/// words that must be there for it. What is denied is looked for among its words too.
 pub(crate) const REMOTES: &[ProgramOptions] = &[
+    ("asdf", &["exec"]),
     ("autossh", &[]),
+    ("bundle", &["exec"]),
+    ("conda", &["run"]),
     ("crictl", &["exec"]),
     ("ctr", &["exec"]),
+    ("direnv", &["exec"]),
     ("docker", &["exec"]),
     ("docker-compose", &["exec"]),
     ("gcloud", &["ssh"]),
@@ -190,16 +194,26 @@ pub(crate) const REMOTES: &[ProgramOptions] = &[
     ("kubectl", &["debug"]),
     ("kubectl", &["exec"]),
     ("lxc", &["exec"]),
+    ("mise", &["exec"]),
     ("nerdctl", &["exec"]),
     ("nomad", &["exec"]),
+    ("npm", &["exec"]),
     ("oc", &["debug"]),
     ("oc", &["exec"]),
     ("oc", &["rsh"]),
     ("pdsh", &[]),
+    ("pipenv", &["run"]),
+    ("pnpm", &["exec"]),
     ("podman", &["exec"]),
+    ("podman", &["unshare"]),
+    ("poetry", &["run"]),
+    ("pyenv", &["exec"]),
+    ("rbenv", &["exec"]),
     ("rsh", &[]),
     ("slogin", &[]),
     ("ssh", &[]),
+    ("uv", &["run"]),
+    ("yarn", &["exec"]),
 ];
 
 /// Programs that start nothing which their arguments name, in the folders of the system: an interpreter among their arguments is a

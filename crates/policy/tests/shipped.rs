@@ -75,6 +75,8 @@ fn what_ends_a_machine_is_denied_by_any_name() {
         "/usr/bin/ssh web cd\t/x;/sbin/reboot",
         "/usr/bin/docker exec c rm -rf /",
         "/usr/bin/kubectl exec p -- rm -rf /",
+        "/usr/bin/poetry run rm -rf /",
+        "/usr/bin/podman unshare rm -rf /",
         "/usr/bin/timeout 5 ssh web reboot",
     ] {
         assert!(is_denied(line), "{line}");
