@@ -1,7 +1,7 @@
 //! Code on the command line, and options by which a program runs another command. A rule that allows an interpreter for scripts,
 //! or a program for its own work, must not allow every program there is.
 
-use crate::interpreters::{INTERPRETERS, SHELL_OPTIONS, SHELLS};
+use crate::interpreters::{INTERPRETERS, READS_FILES, SHELL_OPTIONS, SHELLS};
 use crate::names::is_called;
 use crate::own_options::{own_arguments, reads_scripts};
 use crate::programs::{ENDED_BY_DASHES, ProgramOptions, RESTRAINED, RUNNERS, VALUE_LETTERS};
@@ -90,6 +90,12 @@ fn interpreter(name: &str, arguments: Arguments<'_>) -> Option<InlineCode> {
 /// The interpreter of this name, if its script may stand below `/proc` or `/dev`: there a process finds its own arguments and variables,
 /// and what it is fed. A program before it may have changed the folder.
 fn script_of_a_process(name: &str, before: &[String], arguments: Arguments<'_>) -> Option<InlineCode> {
+    if let Some(program) = READS_FILES.iter().copied().find(|program| is_called(name, program)) {
+        // Its options name devices, and so do the arguments of what it runs: a source of random numbers, a log.
+        let is_there = |argument: &&String| !argument.starts_with('-') && argument.split('/').any(is_own_place);
+        let file = before.iter().chain(arguments.all).find(is_there)?;
+        return Some(InlineCode { by: program.to_owned(), argument: Some(file.clone()) });
+    }
     let program = SHELLS.iter().copied().find(|shell| is_called(name, shell)).or_else(|| reads_scripts(name))?;
     let own = if arguments.are_certain { own_arguments(program, arguments.all) } else { None };
     // With the script itself.
@@ -97,6 +103,11 @@ fn script_of_a_process(name: &str, before: &[String], arguments: Arguments<'_>) 
     let is_there = |argument: &String| argument.split('/').any(|part| matches!(part, "proc" | "dev"));
     let script = before.iter().chain(&arguments.all[..read]).find(|argument| is_there(argument))?;
     Some(InlineCode { by: program.to_owned(), argument: Some(script.clone()) })
+}
+
+/// Where a process finds its own arguments and variables, or what it is fed, as parts of a path.
+fn is_own_place(part: &str) -> bool {
+    matches!(part, "proc" | "fd" | "stdin")
 }
 
 /// The program of this name with the option by which it would run a command.

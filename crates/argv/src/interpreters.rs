@@ -30,6 +30,9 @@ pub(crate) const SHELLS: &[&str] = &[
     "zsh",
 ];
 
+/// Programs that take code, or options that run some, out of files which any of their arguments may name.
+pub(crate) const READS_FILES: &[&str] = &["java", "javac", "javadoc", "jshell"];
+
 /// To most shells `+c` is `-c`.
 pub(crate) const SHELL_OPTIONS: &[&str] = &["+c", "--command", "-c"];
 

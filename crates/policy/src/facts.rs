@@ -104,7 +104,8 @@ impl StepFacts {
             critical: spec.rules.critical,
             begins_phase: is_asked(ValidationMode::PerPhase),
             phase_gate: phase_gate(plan, index).map(GateFacts::of),
-            last: is_asked(ValidationMode::FinalOnly),
+            // A step that was declared to change nothing, and does, was never counted when the last one was looked for.
+            last: is_asked(ValidationMode::FinalOnly) || !spec.is_governed(),
             gate: gate_before(plan, index).map(GateFacts::of),
             confidence,
             credentials: spec.rules.credentials.clone(),

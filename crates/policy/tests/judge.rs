@@ -75,6 +75,20 @@ fn a_first_workflow_stays_a_first_workflow() {
     assert!(!Bundle::shipped().depends_on_bound(&input));
 }
 
+/// Of what a step does that has said it only reads, no other step is the last one.
+#[test]
+fn final_only_asks_about_what_a_reading_step_changes() {
+    let demo = |effect| {
+        let mut plan = Plan::new("demo", vec![StepSpec { effect, ..StepSpec::task("a", "t") }]);
+        plan.rules.approval = Some(ApprovalRules { mode: Some(ValidationMode::FinalOnly), ..ApprovalRules::default() });
+        run(plan)
+    };
+    let announced = Action { blast_radius: BlastRadius::Low, ..action(&demo(None), 0) };
+    let decision = |action: &Action| Bundle::shipped().judge(action, &demo(Some(EffectClass::Read))).decision;
+    assert_eq!(decision(&Action { effect: EffectClass::Read, ..announced.clone() }), Decision::Allow);
+    assert!(matches!(decision(&announced), Decision::NeedsApproval { .. }), "{:?}", decision(&announced));
+}
+
 #[test]
 fn what_needs_two_keys_gets_a_gate_of_two() {
     let far = StepSpec { blast_radius: Some(BlastRadius::High), ..StepSpec::task("a", "t") };

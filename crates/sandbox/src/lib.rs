@@ -16,6 +16,7 @@ mod launch;
 pub mod limits;
 mod profile;
 pub mod redact;
+mod removal;
 mod request;
 mod rules;
 mod running;

@@ -56,8 +56,8 @@ pub enum Devices {
     Plain,
     /// The same, and shared memory with a cap.
     SharedMemory { bytes: u64 },
-    /// What bubblewrap makes: also terminals.
-    Terminals,
+    /// What bubblewrap makes, also terminals; and shared memory with a cap.
+    Terminals { shared_bytes: u64 },
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -83,8 +83,9 @@ pub enum EgressMode {
 pub enum Syscalls {
     /// A short allow-list. What the longer one has beyond it is refused with EPERM; any other call kills the process.
     Strict,
-    /// An allow-list; any other call is refused with EPERM.
-    Listed { log: bool },
+    /// An allow-list; any other call is refused with EPERM. Files in memory have no path, so where written files are not executed
+    /// there are none.
+    Listed { log: bool, memory_files: bool },
     /// Everything but a deny-list.
     Denied,
     /// No filter. For canaries of other controls.
@@ -179,7 +180,7 @@ pub static PROD_STANDARD: Spec = Spec {
     devices: Devices::SharedMemory { bytes: 16 * MIB },
     work: WorkDir::Bound,
     egress: EgressMode::Broker,
-    syscalls: Syscalls::Listed { log: false },
+    syscalls: Syscalls::Listed { log: false, memory_files: false },
     landlock: LandlockMode::Hard,
     execute_written: false,
     commands: CommandScope::AllowAndDenyList,
@@ -202,7 +203,7 @@ pub static STAGING_STANDARD: Spec = Spec {
     devices: Devices::SharedMemory { bytes: 64 * MIB },
     work: WorkDir::Fresh { bytes: 512 * MIB },
     egress: EgressMode::Broker,
-    syscalls: Syscalls::Listed { log: true },
+    syscalls: Syscalls::Listed { log: true, memory_files: true },
     landlock: LandlockMode::Hard,
     execute_written: true,
     commands: CommandScope::AllowListAudited,
@@ -222,7 +223,7 @@ pub static STAGING_STANDARD: Spec = Spec {
 pub static DEV_FLEX: Spec = Spec {
     namespaces: &[User, Pid, Ipc, Uts],
     system: SystemPaths::UsrAndNames,
-    devices: Devices::Terminals,
+    devices: Devices::Terminals { shared_bytes: 512 * MIB },
     work: WorkDir::Bound,
     egress: EgressMode::SharedNetwork,
     syscalls: Syscalls::Denied,
@@ -319,6 +320,10 @@ mod tests {
         for profile in [Profile::ProdCritical, Profile::ProdStandard, Profile::StagingStandard] {
             let spec = profile.spec();
             assert!(matches!(spec.syscalls, Syscalls::Strict | Syscalls::Listed { .. }), "{profile}");
+            assert!(
+                !matches!(spec.syscalls, Syscalls::Listed { memory_files: true, .. }) || spec.execute_written,
+                "{profile}: what is written to memory may be executed"
+            );
             assert!(matches!(spec.landlock, LandlockMode::Hard | LandlockMode::HardWithScopes), "{profile}");
             assert_eq!(spec.egress, EgressMode::Broker, "{profile}");
             for control in [Control::Seccomp, Control::Landlock, Control::CgroupMemory, Control::NetworkNamespace] {

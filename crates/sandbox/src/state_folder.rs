@@ -10,6 +10,8 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use crate::removal::remove_tree;
+
 const PREFIX: &str = "interlock-sandbox-";
 /// Names that are tried until one is free.
 const NAMES_TRIED: usize = 1_000;
@@ -73,7 +75,7 @@ impl StateFolder {
 
 impl Drop for StateFolder {
     fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.path);
+        let _ = remove_tree(&self.path);
     }
 }
 
@@ -90,7 +92,7 @@ fn sweep(parent: &Path) {
             // Held until it is removed.
             let left = File::open(entry.path());
             if left.as_ref().is_ok_and(|left| left.try_lock().is_ok()) {
-                let _ = fs::remove_dir_all(entry.path());
+                let _ = remove_tree(&entry.path());
             }
         }
     }

@@ -6,6 +6,7 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use crate::launch::Identity;
+use crate::removal::remove_tree;
 
 /// Entries that are looked at to find out how much a folder holds; one that has more is too full.
 const ENTRIES_MAX: u64 = 200_000;
@@ -58,24 +59,10 @@ impl WorkFolder {
 
 impl Drop for WorkFolder {
     fn drop(&mut self) {
-        // Links are removed and never followed. What cannot be removed is swept with the worker's own folder.
-        if fs::remove_dir_all(&self.path).is_err() {
-            open_up(&self.path, 0);
-            if let Err(error) = fs::remove_dir_all(&self.path) {
-                tracing::warn!(path = %self.path.display(), %error, "the directory of a run could not be removed");
-            }
+        // What cannot be removed is swept with the worker's own folder.
+        if let Err(error) = remove_tree(&self.path) {
+            tracing::warn!(path = %self.path.display(), %error, "the directory of a run could not be removed");
         }
-    }
-}
-
-/// A command may have locked its folders, which keeps them from being removed. Its processes are gone by now.
-fn open_up(folder: &Path, depth: usize) {
-    let is_folder = fs::symlink_metadata(folder).is_ok_and(|found| found.is_dir());
-    if !is_folder || depth > DEPTH_MAX || fs::set_permissions(folder, Permissions::from_mode(0o700)).is_err() {
-        return;
-    }
-    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
-        open_up(&entry.path(), depth + 1);
     }
 }
 

@@ -102,6 +102,13 @@ fn fresh_name(to: &Path) -> PathBuf {
     file::beside(to, &format!(".{}-{number}{PARTIAL}", std::process::id()))
 }
 
+/// A copy to this name that was begun and has not got it: an interrupted restore has left it, or one is at work.
+pub(crate) fn unfinished(to: &Path) -> Option<PathBuf> {
+    let target = to.file_name()?;
+    let mut entries = entries(folder_of(to)).into_iter();
+    entries.find(|(_, name)| copying_process(name, target).is_some()).map(|(path, _)| path)
+}
+
 /// What copies to this name have left whose processes are gone. In a container every process may have the same number, so
 /// what bears this one's is left over too.
 fn remove_leftovers(to: &Path) {
@@ -212,6 +219,26 @@ mod tests {
             entries(folder).into_iter().map(|(_, name)| name.to_str().unwrap().to_owned()).collect();
         names.sort();
         names
+    }
+
+    #[tokio::test]
+    async fn no_empty_store_is_made_where_a_restore_was_interrupted() {
+        let folder = folder("interrupted");
+        let path = folder.join("interlock.db");
+        let half = folder.join("interlock.db.7-0.partial");
+        std::fs::write(&half, "").unwrap();
+        let open = || {
+            let options = crate::Options::new(interlock_core::ids::ServerId(uuid::Uuid::from_u128(1)));
+            let url = crate::StoreUrl::Sqlite(path.clone());
+            async move { crate::Store::open(&url, options).await }
+        };
+        let Err(refused) = open().await else { panic!("a store was made") };
+        assert!(refused.to_string().contains("db restore") && !path.exists(), "{refused}");
+        std::fs::remove_file(&half).unwrap();
+        open().await.unwrap().close().await;
+        std::fs::write(&half, "").unwrap();
+        open().await.unwrap().close().await;
+        std::fs::remove_dir_all(&folder).unwrap();
     }
 
     /// A file that is a store as far as a copy looks.

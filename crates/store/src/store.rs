@@ -10,6 +10,7 @@ use interlock_core::run::change::ChangeSet;
 use interlock_core::time::Timestamp;
 use tokio::sync::{mpsc, oneshot, watch};
 
+use crate::copying;
 use crate::db::Db;
 use crate::error::{CorruptRow, DbError, OpenError, ReadError, Restored, SubmitError};
 use crate::lane::{Committer, Counters, Lane};
@@ -84,6 +85,17 @@ enum LaneTask {
     Task(tokio::task::JoinHandle<()>),
 }
 
+/// Refuses to make an empty store where a restore was interrupted: it would be in that one's way.
+fn check_no_restore(path: &Path) -> Result<(), OpenError> {
+    let Some(copy) = copying::unfinished(path).filter(|_| !path.exists()) else { return Ok(()) };
+    let what = format!(
+        "a restore of it was begun and has not ended: there is {}. Run the same `interlock db restore` again; for a new and \
+         empty store, remove that file first",
+        copy.display()
+    );
+    Err(copying::unusable(path, what))
+}
+
 impl Store {
     #[boxed]
     pub async fn open(url: &StoreUrl, options: Options) -> Result<Self, OpenError> {
@@ -93,6 +105,7 @@ impl Store {
                     return Err(OpenError::InvalidUrl { url: format!("{url} in inline mode: use memory") });
                 }
                 sqlite::file::check_finished(path)?;
+                check_no_restore(path)?;
                 let path = path.clone();
                 let (lock, writer, lane) = tokio::task::spawn_blocking({
                     let (path, options) = (path.clone(), options.clone());

@@ -18,7 +18,7 @@ use crate::run::event::Event;
 use crate::run::receipt::{EffectHold, Receipt};
 use crate::run::refused_worker::RefusedWorker;
 use crate::run::{Agreed, ClaimWrite, Phase, StepIteration};
-use crate::state::{Control, EffectClass, Reason, ReceiptState, StepKind};
+use crate::state::{Control, EffectClass, Reason, ReceiptState, StepKind, StepState};
 use crate::time::Millis;
 
 /// An effect that a worker asks for.
@@ -365,6 +365,11 @@ pub(super) fn outcome(
         draft.emit(Event::StepReady { step: position, why: "late_outcome".into(), signal: None });
         return Ok(());
     }
+    if has_let_go(draft, position, attempt) && (receipt.position, receipt.attempt) == (position, attempt) {
+        receipt.late = true;
+        put(draft, position, receipt);
+        return Ok(());
+    }
     complete::fence(draft, position, attempt)?;
     let step = draft.step_mut(position);
     if step.open_intent == Some(receipt.id) {
@@ -375,6 +380,13 @@ pub(super) fn outcome(
     }
     put(draft, position, receipt);
     Ok(())
+}
+
+/// Whether a rollback has ended the doubt about this attempt, and goes on or waits until nothing more of it can come. What is
+/// told of its effect now is kept; the run does as it was told already.
+fn has_let_go(draft: &Draft<'_>, position: u32, attempt: u32) -> bool {
+    let is_rolled_back = draft.len() > draft.run.forward_len() && (position as usize) < draft.run.forward_len();
+    is_rolled_back && draft.step(position).attempt == attempt && draft.step(position).state() == StepState::Canceled
 }
 
 /// The receipt of the open effect, if there is one, now that no report of its outcome will come any more.

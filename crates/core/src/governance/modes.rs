@@ -1,7 +1,7 @@
 //! Validation modes: before which steps people are promised to be asked. The policy keeps the promise.
 
 use crate::plan::rules::ValidationMode;
-use crate::plan::{BlastRadius, Plan, StepSpec, Work};
+use crate::plan::{BlastRadius, Plan, Work};
 
 impl Plan {
     /// The mode that the plan promises to keep: the one that the workflow declares or the start asks for, else the
@@ -14,7 +14,8 @@ impl Plan {
 
     /// For each step, whether a mode asks people before it.
     pub fn asked_in(&self, mode: ValidationMode) -> Vec<bool> {
-        let last = self.steps.iter().rposition(StepSpec::is_governed);
+        // One with a condition may be left out, and then it is not the last: it is asked about besides.
+        let surely_last = self.steps.iter().rposition(|step| step.is_governed() && step.condition.is_none());
         let mut phase = None;
         let each = self.steps.iter().enumerate().map(|(index, step)| {
             let begins = step.is_governed() && phase != Some(step.rules.phase);
@@ -25,7 +26,7 @@ impl Plan {
                 ValidationMode::PerStep => step.is_governed(),
                 ValidationMode::PerPhase => begins,
                 ValidationMode::CriticalOnly => step.rules.critical || step.rules.destructive,
-                ValidationMode::FinalOnly => Some(index) == last,
+                ValidationMode::FinalOnly => step.is_governed() && Some(index) >= surely_last,
             }
         });
         each.collect()
@@ -88,6 +89,11 @@ mod tests {
         assert_eq!(of(ValidationMode::CriticalOnly), ["drop", "last"]);
         assert_eq!(of(ValidationMode::FinalOnly), ["last"]);
         assert_eq!(asked(None, None, steps()), Vec::<String>::new(), "nothing was promised");
+        let is_left_out = |key: &str| task(key, |step| step.condition = Some("false".to_owned()));
+        let or_nothing = steps().into_iter().chain([is_left_out("extra"), is_left_out("more")]).collect();
+        assert_eq!(asked(Some(ValidationMode::FinalOnly), None, or_nothing), ["last", "extra", "more"]);
+        let all_may_be = vec![is_left_out("a"), is_left_out("b")];
+        assert_eq!(asked(Some(ValidationMode::FinalOnly), None, all_may_be), ["a", "b"]);
         let far = || steps().into_iter().chain([task("wipe", |step| step.blast_radius = Some(BlastRadius::High))]);
         let all = ["first", "second", "drop", "last", "wipe"];
         assert_eq!(

@@ -153,7 +153,7 @@ async fn start_all(engine: &Engine, endpoint: &InboundRow, delivery: &DeliveryRo
             idempotency: Some(run_key(&delivery.at, &workflow)),
             started_by: Some(format!("webhook:{}", endpoint.name)),
             labels: labels.clone(),
-            by: Context { makers: endpoint.makers(), ..Context::by(Initiator::Webhook) },
+            by: Context { makers: endpoint.makers(delivery.received_at), ..Context::by(Initiator::Webhook) },
             ..StartWorkflow::new(delivery.at.tenant, workflow.clone(), inputs)
         };
         match engine.start_keyed(start).await {

@@ -131,7 +131,7 @@ impl Webhooks {
         let (secret, told) = Self::secret_of(source, secret)?;
         let with_secret = |row: &InboundRow| -> Result<InboundRow, EngineError> {
             let secrets = self.rotated(tenant, row.id.0, &row.secrets, &secret)?;
-            Ok(InboundRow { secrets, secret_by: by.name().map(str::to_owned), ..row.clone() })
+            Ok(InboundRow { secrets, secret_by: row.secret_from(by.name()), ..row.clone() })
         };
         Ok((self.put_inbound(tenant, named, with_secret, "webhook.rotated", by).await?, told))
     }

@@ -109,7 +109,7 @@ pub const ATTEMPTS: &[Attempt] = &[
         OpenOptions::new().write(true).open(&path)?.write_all(&program)?;
         run(&path)
     })
-    .allowed_in(&["prod-standard", "staging-standard", "dev-flex"]),
+    .allowed_in(EXECUTES_WRITTEN),
     attempt("open a terminal", |_| OpenOptions::new().read(true).write(true).open("/dev/ptmx").map(drop))
         .allowed_in(HAS_TERMINALS),
     attempt("read the host's passwords", |_| read("/etc/shadow")).by_root(),

@@ -64,7 +64,12 @@ pub(crate) fn options(spec: &Spec, view: &View, shim: &Path, descriptors: &Descr
     }
     options.add(["--ro-bind"]);
     options.add_path(shim);
-    options.add([shim::PATH_INSIDE, "--remount-ro", "/", "--chdir", "/"]);
+    options.add([shim::PATH_INSIDE, "--remount-ro", "/"]);
+    if view.mounts.iter().any(|mount| matches!(mount, Mount::Terminals { .. })) {
+        // Its devices can be written to all the same, and terminals have a file system of their own.
+        options.add(["--remount-ro", "/dev"]);
+    }
+    options.add(["--chdir", "/"]);
     for filter in &descriptors.filters {
         options.with_number("--add-seccomp-fd", *filter);
     }
@@ -101,7 +106,18 @@ impl Options {
                 self.add(["--perms", "0700", "--size", &bytes.to_string(), "--tmpfs"]);
                 self.add_path(at);
             }
-            Mount::Terminals => self.add(["--dev", "/dev"]),
+            Mount::Terminals { shared_bytes } => {
+                self.add([
+                    "--dev",
+                    "/dev",
+                    "--perms",
+                    "01777",
+                    "--size",
+                    &shared_bytes.to_string(),
+                    "--tmpfs",
+                    "/dev/shm",
+                ]);
+            }
         }
     }
 

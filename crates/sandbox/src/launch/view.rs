@@ -45,7 +45,7 @@ pub(crate) enum Mount {
     Device(PathBuf),
     Link { target: PathBuf, at: PathBuf },
     Memory { at: PathBuf, bytes: u64 },
-    Terminals,
+    Terminals { shared_bytes: u64 },
 }
 
 /// What a request adds to its profile's view.
@@ -109,8 +109,8 @@ impl View {
     }
 
     fn devices(&mut self, devices: Devices) {
-        if devices == Devices::Terminals {
-            self.mounts.push(Mount::Terminals);
+        if let Devices::Terminals { shared_bytes } = devices {
+            self.mounts.push(Mount::Terminals { shared_bytes });
             self.files.write.push("/dev".into());
             return;
         }
@@ -172,7 +172,7 @@ mod tests {
         let view = view(Profile::ProdCritical, Some(Path::new("/srv/work")));
         assert_eq!(view.files.write, [PathBuf::from("/tmp")]);
         assert!(view.files.write_and_execute.is_empty());
-        assert!(!view.mounts.iter().any(|mount| matches!(mount, Mount::Writable { .. } | Mount::Terminals)));
+        assert!(!view.mounts.iter().any(|mount| matches!(mount, Mount::Writable { .. } | Mount::Terminals { .. })));
     }
 
     #[test]

@@ -204,7 +204,6 @@ const STRICT_HERE: &[libc::c_long] = &[
 const STRICT_HERE: &[libc::c_long] = &[];
 
 const STANDARD: &[libc::c_long] = &[
-    libc::SYS_memfd_create,
     libc::SYS_mlock2,
     libc::SYS_mlockall,
     libc::SYS_munlockall,
@@ -323,15 +322,21 @@ pub(super) fn strict(sockets: Sockets) -> Result<Rules, FilterError> {
     Ok(rules)
 }
 
+/// Files without a path. They can be executed like any other, and no rule about paths keeps them from it.
+pub(super) const MEMORY_FILES: &[libc::c_long] = &[libc::SYS_memfd_create];
+
 /// Calls that do not kill under the strict list: all of the standard one, whatever their arguments.
 pub(super) fn known(sockets: Sockets) -> Result<Rules, FilterError> {
-    let named = standard(sockets)?.into_keys().chain(SOCKET_CALLS.iter().copied()).chain(SERVER_CALLS.iter().copied());
+    let named = standard(sockets, MEMORY_FILES)?
+        .into_keys()
+        .chain(SOCKET_CALLS.iter().copied())
+        .chain(SERVER_CALLS.iter().copied());
     Ok(named.chain([libc::SYS_socket, libc::SYS_socketpair]).map(|call| (call, Vec::new())).collect())
 }
 
-pub(super) fn standard(sockets: Sockets) -> Result<Rules, FilterError> {
+pub(super) fn standard(sockets: Sockets, more: &[libc::c_long]) -> Result<Rules, FilterError> {
     let mut rules = strict(sockets)?;
-    rules.extend(STANDARD.iter().chain(STANDARD_HERE).map(|call| (*call, Vec::new())));
+    rules.extend(STANDARD.iter().chain(STANDARD_HERE).chain(more).map(|call| (*call, Vec::new())));
     if sockets == Sockets::Local {
         rules.extend(SERVER_CALLS.iter().map(|call| (*call, Vec::new())));
         let mut families = Vec::new();

@@ -67,7 +67,10 @@ pub(crate) fn listed(syscalls: Syscalls, sockets: Sockets) -> Result<Vec<BpfProg
     let refused = SeccompAction::Errno(libc::EPERM as u32);
     match syscalls {
         Syscalls::Denied | Syscalls::Unfiltered => Ok(Vec::new()),
-        Syscalls::Listed { .. } => Ok(vec![compile(allow::standard(sockets)?, refused, SeccompAction::Allow)?]),
+        Syscalls::Listed { memory_files, .. } => {
+            let more = if memory_files { allow::MEMORY_FILES } else { &[] };
+            Ok(vec![compile(allow::standard(sockets, more)?, refused, SeccompAction::Allow)?])
+        }
         Syscalls::Strict => {
             // The wider one first: it leaves the call that adds the second.
             let known = compile(allow::known(sockets)?, SeccompAction::KillProcess, SeccompAction::Allow)?;
@@ -128,7 +131,7 @@ mod tests {
         for filter in base().unwrap() {
             assert!(filter.len() / 8 <= INSTRUCTIONS_MAX && !filter.is_empty());
         }
-        for syscalls in [Syscalls::Strict, Syscalls::Listed { log: true }] {
+        for syscalls in [Syscalls::Strict, Syscalls::Listed { log: true, memory_files: true }] {
             for sockets in [Sockets::None, Sockets::Unix, Sockets::Local] {
                 for program in listed(syscalls, sockets).unwrap() {
                     assert!(program.len() <= INSTRUCTIONS_MAX, "{}", program.len());
@@ -141,7 +144,9 @@ mod tests {
     #[test]
     fn no_call_is_on_both_lists_without_a_condition() {
         let denied = deny::rules().unwrap();
-        for allowed in [allow::strict(Sockets::Unix).unwrap(), allow::standard(Sockets::Local).unwrap()] {
+        for allowed in
+            [allow::strict(Sockets::Unix).unwrap(), allow::standard(Sockets::Local, allow::MEMORY_FILES).unwrap()]
+        {
             for (call, rules) in &allowed {
                 let denied_whole = denied.get(call).is_some_and(Vec::is_empty);
                 assert!(!(denied_whole && rules.is_empty()), "call {call}");
@@ -152,7 +157,7 @@ mod tests {
     #[test]
     fn the_strict_list_is_within_the_standard_one() {
         let strict = allow::strict(Sockets::Unix).unwrap();
-        let standard = allow::standard(Sockets::Local).unwrap();
+        let standard = allow::standard(Sockets::Local, allow::MEMORY_FILES).unwrap();
         assert!(strict.keys().all(|call| standard.contains_key(call)));
         assert!(strict.len() < standard.len());
         assert!(!allow::strict(Sockets::None).unwrap().contains_key(&libc::SYS_socket));

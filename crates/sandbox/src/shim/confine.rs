@@ -20,7 +20,7 @@ pub(super) fn confine(config: &ShimConfig) -> io::Result<LandlockStatus> {
         SocketRule::Local => Sockets::Local,
     };
     let filters = seccomp::listed(config.syscalls, sockets).map_err(io::Error::other)?;
-    let log = matches!(config.syscalls, Syscalls::Listed { log: true });
+    let log = matches!(config.syscalls, Syscalls::Listed { log: true, .. });
     for filter in filters {
         sys::add_filter(&filter, log)?;
     }

@@ -216,6 +216,19 @@ impl Caller {
         Err(ApiError::new(StatusCode::FORBIDDEN, "PERSON_REQUIRED", detail))
     }
 
+    /// Who is noted as the maker of a key that this caller makes or rotates for this owner. A key that another has made than its
+    /// owner hands its maker on, who may be the one that asks, and makes none for a third person.
+    pub fn maker_of_key(&self, owner: Option<&str>) -> Result<String, ApiError> {
+        let own = self.responsible();
+        let Some(maker) = self.makers().into_iter().next().filter(|_| own.is_some()) else { return Ok(self.name()) };
+        if owner == own {
+            return Ok(maker);
+        }
+        let detail = "this key was made by another than its owner, so who asks with it is not known: sign in and make the key as \
+                      yourself, or with a key of your own";
+        Err(ApiError::new(StatusCode::FORBIDDEN, "PERSON_REQUIRED", detail))
+    }
+
     /// What the history tells of the way by which a vote came.
     pub fn vote_metadata(&self) -> Option<Json> {
         matches!(self.via, Via::Slack { .. }).then(|| Json::trusted("{\"via\":\"slack\"}".to_owned()))

@@ -24,8 +24,10 @@ pub enum Admission {
 /// Whom a token, from the query or the first frame, stands for: one made for sockets, or a key. The one place that
 /// judges it.
 pub async fn verify_token(state: &AppState, token: &str) -> Result<Caller, ApiError> {
-    if let Some(caller) = state.identity().ws_caller(token.trim()) {
-        return listener(caller);
+    let identity = state.identity();
+    if let Some(caller) = identity.ws_caller(token.trim()) {
+        // What it was made from may have been revoked since.
+        return listener(identity.renewed(&caller).await?.ok_or_else(ApiError::unauthorized)?);
     }
     let mut headers = HeaderMap::new();
     let value = HeaderValue::try_from(format!("Bearer {}", token.trim())).map_err(|_| ApiError::unauthorized())?;

@@ -399,6 +399,40 @@ async fn the_maker_of_a_key_in_anothers_name_does_not_decide_on_what_it_starts()
     api.end().await;
 }
 
+/// Nor on what is started with a key that they have made with that one: it is handed on.
+#[tokio::test]
+async fn the_maker_of_a_key_is_behind_the_keys_that_are_made_with_it() {
+    let api = Api::new().await;
+    let ada = Person::new(&api, "ada", json!(["admin", "approver"]), json!([])).await;
+    Person::new(&api, "bob", json!(["admin"]), json!([])).await;
+    let lent = ada.post("/keys", json!({ "name": "lent", "roles": ["admin"], "owner": "bob" })).await;
+    let lent_key = api.with_key(&lent.text("text"));
+    let second = lent_key.post("/keys", json!({ "name": "second", "roles": ["admin"] })).await.ok();
+    assert_eq!((&second["owner"], &second["created_by"]), (&json!("bob"), &json!("ada")));
+    let third = api.with_key(second["text"].as_str().unwrap());
+    let rotated = third.post(&format!("/keys/{}/rotate", lent.text("key")), json!({ "overlap_ms": 60_000 })).await;
+    for key in [second["text"].as_str().unwrap(), &rotated.text("text")] {
+        let run = api.with_key(key).post("/runs", json!({ "plan": gate(1, json!([])) })).await.text("run_id");
+        let vote = ada.post(&format!("/runs/{run}/approve"), json!({ "approve": true })).await;
+        assert_eq!(vote.problem(), (409, "APPROVAL_VOTE_REFUSED"));
+    }
+    // What keeps one name of who made it is not made with it: that would be the wrong one.
+    let address = api.post("/webhooks", json!({ "name": "hook", "source": "generic" })).await.text("endpoint");
+    api.post("/workflows", json!({ "source": "name: w\nsteps: [{ id: a, task: t }]\n" })).await.ok();
+    for (path, body) in [
+        ("/keys".to_owned(), json!({ "name": "x", "roles": ["admin"], "owner": "ada" })),
+        ("/webhooks".to_owned(), json!({ "name": "x", "source": "generic" })),
+        (format!("/webhooks/{address}/rotate"), json!({})),
+        ("/schedules".to_owned(), json!({ "name": "x", "workflow": "w", "cron": "0 3 * * *" })),
+    ] {
+        for by in [&lent_key, &third] {
+            assert_eq!(by.post(&path, body.clone()).await.problem(), (403, "PERSON_REQUIRED"), "{path}");
+        }
+        ada.post(&path, body).await.ok();
+    }
+    api.end().await;
+}
+
 /// No person answers for a key without an owner: it might be the starter's.
 #[tokio::test(start_paused = true)]
 async fn an_account_that_an_ownerless_key_made_for_a_run_does_not_decide_on_it() {

@@ -345,6 +345,7 @@ async fn a_page_of_another_site_and_a_run_that_is_not_there_are_refused_before_t
     assert_eq!(refusal("/ws/runs/nonsense".into(), None).await, 404);
     assert_eq!(refusal(format!("/ws/runs/{run}?last_event_id=x"), None).await, 400);
     assert_eq!(refusal(format!("/ws/runs/{run}?last_event_id=999"), None).await, 409);
+    assert_eq!(refusal(format!("/ws/feed?last_event_id={}", u64::MAX), None).await, 409);
     harness.end().await;
 }
 

@@ -78,6 +78,27 @@ async fn a_stream_of_output_ends_when_its_key_is_revoked() {
     api.end().await;
 }
 
+/// A token was made of a credential, and opens nothing once that is revoked.
+#[tokio::test]
+async fn a_token_for_sockets_is_over_with_its_key() {
+    let api = Api::new().await;
+    let server = listen_on(api.engine.clone(), api.options(), api.database.clone()).await;
+    let (watcher, key) = watching(&api).await;
+    let token = watcher.post("/auth/ws-token", json!({})).await.text("token");
+    let opened = async || {
+        let request = format!("ws://{}/ws/feed?token={token}", server.address).into_client_request().unwrap();
+        match client_async(request, server.connect().await).await {
+            Ok(_) => 101,
+            Err(tokio_tungstenite::tungstenite::Error::Http(response)) => response.status().as_u16(),
+            Err(other) => panic!("{other}"),
+        }
+    };
+    assert_eq!(opened().await, 101);
+    revoke(&api, &key).await;
+    assert_eq!(opened().await, 401);
+    server.end().await;
+}
+
 #[tokio::test]
 async fn a_socket_closes_when_its_key_is_revoked() {
     let api = Api::new().await;

@@ -82,6 +82,10 @@ async fn events_are_dense_and_can_be_waited_for() {
     assert_eq!(news["events"][0]["seq"], since.parse::<u64>().unwrap() + 1, "{news}");
 
     let until = news["last_event_id"].as_str().unwrap().to_owned();
+    for ahead in [u64::MAX - 1, u64::MAX] {
+        let refused = api.get(&format!("/events?last_event_id={ahead}")).await;
+        assert_eq!(refused.problem(), (409, "LIVE_CURSOR_AHEAD"), "{ahead}");
+    }
     let nothing = api.get(&format!("/runs/{run}/events?last_event_id={until}&wait_ms=10")).await.ok();
     assert_eq!(nothing, json!({ "events": [], "last_event_id": until }));
     let few = api.get(&format!("/runs/{run}/events?limit=1")).await.ok();

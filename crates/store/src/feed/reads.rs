@@ -69,6 +69,7 @@ impl Store {
         limit: usize,
     ) -> Result<FeedPage, ReadError> {
         let limit = limit.max(1);
+        let next_cursor = after_cursor.saturating_add(1);
         let mut page = FeedPage { events: Vec::new(), cursor: after_cursor };
         let (mut wanted, mut covered) = (Vec::new(), 0);
         let rows = self.rows(&sql::FEED_READ, args![tenant, after_cursor, FEED_ROWS]).await?;
@@ -77,8 +78,8 @@ impl Store {
             // A list of entries that cannot be read is as good as none.
             for entry in self.readable_part(&sql::FEED_READ, [row], feed_entries).into_iter().flatten() {
                 let end = cursor + entry.events();
-                if end > after_cursor + 1 && covered < limit {
-                    covered += (end - cursor.max(after_cursor + 1)) as usize;
+                if end > next_cursor && covered < limit {
+                    covered += (end - cursor.max(next_cursor)) as usize;
                     wanted.push((cursor, entry));
                     page.cursor = end - 1;
                 }

@@ -72,6 +72,24 @@ fn a_resolution_of_a_step_that_is_being_undone_is_refused_for_that_step() {
     assert!(matches!(&no, Rejection::InvalidTransition { from: StepState::Canceled, .. }), "{no}");
 }
 
+/// What undoes it looks at the receipt: the outcome is the best evidence there is, also while the rollback waits for it.
+#[test]
+fn an_outcome_is_kept_of_an_effect_that_is_about_to_be_undone() {
+    for state in [ReceiptState::Succeeded, ReceiptState::Failed] {
+        let mut case = Case::of(plan(vec![task("a").undoable(), unsafe_step().undoable()]));
+        case.run_step().claim().tells(|case| case.intent(EffectClass::Unsafe)).tells(Case::lease_expired);
+        let Command::RecordOutcome { position, attempt, receipt } = case.outcome(state) else { unreachable!() };
+        case.tell(roll_back());
+        let before = (case.state(), case.step(1).clone());
+        let other = Command::RecordOutcome { position, attempt: attempt + 1, receipt: receipt.clone() };
+        assert!(matches!(case.refuse(other), Rejection::StaleAttempt { .. }));
+        case.tell(Command::RecordOutcome { position, attempt, receipt });
+        let [SideWrite::PutReceipt(kept)] = case.change.side.as_slice() else { panic!("{:?}", case.change.side) };
+        assert_eq!((kept.state, kept.late), (state, true));
+        assert_eq!((case.state(), case.step(1).clone()), before, "what was ordered goes on");
+    }
+}
+
 #[test]
 fn it_happened() {
     let mut case = doubtful();

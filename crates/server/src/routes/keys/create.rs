@@ -70,7 +70,7 @@ async fn checked(state: &AppState, caller: &Caller, body: CreateKey) -> Result<N
     };
     new.requests_per_min = body.requests_per_min.filter(|limit| *limit > 0);
     new.expires_at = body.expires_in_ms.map(|span| state.now() + span);
-    new.created_by = Some(caller.name());
+    new.created_by = Some(caller.maker_of_key(new.owner.as_deref())?);
     Ok(new)
 }
 

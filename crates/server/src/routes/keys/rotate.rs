@@ -63,7 +63,7 @@ async fn replace(
         owner: old.owner.clone(),
         requests_per_min: old.requests_per_min,
         expires_at: old.expires_at,
-        created_by: Some(caller.name()),
+        created_by: Some(caller.maker_of_key(old.owner.as_deref())?),
         ..NewKey::new(old.tenant, "", old.roles)
     };
     let text = KeyText::random();

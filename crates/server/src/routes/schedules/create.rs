@@ -71,6 +71,7 @@ async fn add(
         workspace: workspace.unwrap_or_else(|| WORKSPACE_DEFAULT.to_owned()),
         paused: new.paused,
     };
+    caller.check_one_hand()?;
     let row = state.schedules().draft(caller.tenant, spec, Some(caller.name())).await?;
     let location = path::SCHEDULE.replace("{schedule}", &row.id.to_string());
     let made = Made::created(view::schedule(state, caller, row.clone()).await?).at(location);

@@ -46,6 +46,7 @@ async fn add(
     new: webhooks::NewInbound,
     keep: Keep<'_>,
 ) -> Result<Made<InboundMade>, ApiError> {
+    caller.check_one_hand()?;
     let webhooks::NewInbound { name, source, header: signed_in, secondary, secret } = new;
     let new = NewInbound { name, source, header: signed_in, secondary, secret };
     let (row, secret) = state.webhooks().draft_inbound(caller.tenant, new, Some(caller.name())).await?;

@@ -27,6 +27,7 @@ pub async fn rotate(
     OfEndpoint(named): OfEndpoint,
     Body(rotate): Body<Rotate>,
 ) -> Result<Json<InboundMade>, ApiError> {
+    caller.check_one_hand()?;
     let (row, secret) = state.webhooks().rotate_inbound(caller.tenant, &named, rotate.secret, &caller.actor()).await?;
     let endpoint = view::endpoint(&state, &caller, row).await?;
     Ok(Json(InboundMade { endpoint, secret, shown_once: Vec::new() }))
