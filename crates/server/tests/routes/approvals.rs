@@ -417,7 +417,7 @@ async fn the_maker_of_a_key_is_behind_the_keys_that_are_made_with_it() {
         assert_eq!(vote.problem(), (409, "APPROVAL_VOTE_REFUSED"));
     }
     // What keeps one name of who made it is not made with it: that would be the wrong one.
-    let address = api.post("/webhooks", json!({ "name": "hook", "source": "generic" })).await.text("endpoint");
+    let address = api.post("/webhooks", json!({ "name": "hook", "source": "generic" })).await.text("endpoint_id");
     api.post("/workflows", json!({ "source": "name: w\nsteps: [{ id: a, task: t }]\n" })).await.ok();
     for (path, body) in [
         ("/keys".to_owned(), json!({ "name": "x", "roles": ["admin"], "owner": "ada" })),
