@@ -15,6 +15,10 @@ const PASSES_MAX: usize = 8;
 /// Removes a folder with all that is in it. Links are removed and never followed, and locked folders are opened. The processes that
 /// wrote there are gone by now.
 pub(crate) fn remove_tree(path: &Path) -> io::Result<()> {
+    // A link in its place is not followed here either.
+    if path.symlink_metadata()?.is_dir() {
+        unlock(CWD, path)?;
+    }
     let mut tree = Tree { top: open(CWD, path)?, waiting: Vec::new(), moved: 0 };
     for _ in 0..PASSES_MAX {
         tree.clear_top()?;
@@ -113,7 +117,7 @@ fn entries(folder: &OwnedFd) -> io::Result<Vec<(CString, bool)>> {
 }
 
 /// A folder that is moved or emptied must be open to its owner.
-fn unlock(at: &OwnedFd, name: &CStr) -> io::Result<()> {
+fn unlock(at: impl AsFd, name: impl rustix::path::Arg) -> io::Result<()> {
     removed(chmodat(at, name, Mode::RWXU, AtFlags::empty()))
 }
 
@@ -171,7 +175,7 @@ mod tests {
             fs::write(path.join(folder).join("file"), "x").unwrap();
         }
         symlink(&outside, path.join("a/b/link")).unwrap();
-        for folder in ["a/b/c", "a/b", "a"] {
+        for folder in ["a/b/c", "a/b", "a", ""] {
             fs::set_permissions(path.join(folder), Permissions::from_mode(0o000)).unwrap();
         }
         remove_tree(&path).unwrap();
